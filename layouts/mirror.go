@@ -3,7 +3,6 @@ package layouts
 // The files in the root of a mirror, next to the releases. None of them is a
 // part of a release.
 const (
-	// ConfigFile is the configuration of clusterctl.
 	ConfigFile = "clusterctl.yaml"
 	// LockFile says where every file of a mirror came from.
 	LockFile = "mirror.lock.json"

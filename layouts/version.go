@@ -30,7 +30,6 @@ func ParseVersion(s string) (Version, error) {
 // String returns the version as it was written.
 func (v Version) String() string { return v.raw }
 
-// IsZero reports whether v is the zero Version.
 func (v Version) IsZero() bool { return v.sem == nil }
 
 // Major and Minor identify the release series; both are 0 for the zero Version.

@@ -164,10 +164,10 @@ func TestDecode(t *testing.T) {
 func TestUnknownFields(t *testing.T) {
 	for _, tc := range []struct{ hook, body, want string }{
 		{"Discovery", `{"status":"Success","handlers":[{"name":"a","requestHook":{"apiVersion":"x","hook":"y"}}]}`, ""},
-		{"Discovery", `{"handlers":[{"name":"a"},{"nam":"b"}]}`, "handlers[].nam"},
-		{"Discovery", `{"handlers":[{"requestHook":{"name":"b"}}]}`, "handlers[].requestHook.name"},
+		{"Discovery", `{"handlers":[{"name":"a"},{"nam":"b"}]}`, "handlers[1].nam"},
+		{"Discovery", `{"handlers":[{"requestHook":{"name":"b"}}]}`, "handlers[0].requestHook.name"},
 		{"GeneratePatches", `{"items":[{"uid":"1","patchType":"JSONPatch","patch":""}]}`, ""},
-		{"GeneratePatches", `{"items":[{"Uid":"1"}]}`, "items[].Uid"},
+		{"GeneratePatches", `{"items":[{"Uid":"1"}]}`, "items[0].Uid"},
 		{"CanUpdateMachine", `{"machinePatch":{"patchtype":"x"}}`, "machinePatch.patchtype"},
 		{"DiscoverVariables", `{"variables":[{"anything":1}]}`, ""},
 		{"ValidateTopology", `{"retryAfterSeconds":1}`, ""},

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
+
+	strictjson "sigs.k8s.io/json"
 )
 
 // The values of status.
@@ -70,7 +70,6 @@ type Handler struct {
 	FailurePolicy  *string     `json:"failurePolicy"`
 }
 
-// requestHook names a hook.
 type requestHook struct {
 	APIVersion string `json:"apiVersion"`
 	Hook       string `json:"hook"`
@@ -148,62 +147,14 @@ func (h *Hook) Decode(body []byte) (Response, error) {
 // UnknownField returns a field of an answer that the hook does not have, or "". A
 // retryAfterSeconds too many is left to others, and so are the fields of variables.
 func (h *Hook) UnknownField(body []byte) string {
-	var raw map[string]json.RawMessage
-	if json.Unmarshal(body, &raw) != nil || raw == nil {
-		return ""
-	}
-	delete(raw, "retryAfterSeconds")
-	if h.Retry {
-		raw["retryAfterSeconds"] = json.RawMessage("0")
-	}
-	return unknown(reflect.TypeOf(h.new()).Elem(), raw, "")
-}
-
-// unknown returns the path of a key that a struct does not have.
-func unknown(t reflect.Type, object map[string]json.RawMessage, path string) string {
-	known := structFields(t)
-	for _, key := range slices.Sorted(maps.Keys(object)) {
-		value := object[key]
-		field, ok := known[key]
-		if !ok {
-			return path + key
-		}
-		for field.Kind() == reflect.Pointer {
-			field = field.Elem()
-		}
-		elements, at := []json.RawMessage{value}, path+key+"."
-		if field.Kind() == reflect.Slice {
-			field, at = field.Elem(), path+key+"[]."
-			elements = nil
-			if field.Kind() == reflect.Struct && json.Unmarshal(value, &elements) != nil {
-				continue
-			}
-		}
-		if field.Kind() != reflect.Struct {
-			continue
-		}
-		for _, e := range elements {
-			var below map[string]json.RawMessage
-			if json.Unmarshal(e, &below) != nil {
-				continue
-			}
-			if found := unknown(field, below, at); found != "" {
-				return found
-			}
+	errs, _ := strictjson.UnmarshalStrict(body, h.new(), strictjson.DisallowUnknownFields)
+	for _, err := range errs {
+		field := strings.Trim(strings.TrimPrefix(err.Error(), "unknown field "), `"`)
+		if field != "retryAfterSeconds" {
+			return field
 		}
 	}
 	return ""
-}
-
-// structFields returns the types of the fields of a struct by their JSON names.
-func structFields(t reflect.Type) map[string]reflect.Type {
-	out := map[string]reflect.Type{}
-	for _, f := range reflect.VisibleFields(t) {
-		if name := f.Tag.Get("json"); name != "" {
-			out[name] = f.Type
-		}
-	}
-	return out
 }
 
 // RetryAfter returns the retryAfterSeconds of an answer as it stands in it, or nil.

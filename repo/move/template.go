@@ -185,7 +185,6 @@ func Template(objects []*manifest.Object, types Types) *Graph {
 	return b.Graph
 }
 
-// cluster returns the Cluster of that name.
 func (b *builder) cluster(name string) *Node {
 	n, _ := b.Add(&Node{ID: ID{Group: coreGroup, Kind: "Cluster", Name: name}, Move: builtIn, Hierarchy: builtIn})
 	return n

@@ -95,7 +95,6 @@ func impacts(changes []diff.Change) string {
 // signs begin a line of text.
 var signs = map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}
 
-// diffPage is a page of comparisons.
 func diffPage(format string, all []Comparison) *Page {
 	p := &Page{Format: format}
 	for i, c := range all {

@@ -47,7 +47,6 @@ var Documents = []Document{
 	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
 }
 
-// documentOf returns a kind of Documents.
 func documentOf(kind string) Document {
 	for _, d := range Documents {
 		if d.Kind == kind {

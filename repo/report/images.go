@@ -31,7 +31,6 @@ type imageEntry struct {
 	inventory.Image
 }
 
-// addImages adds the images of a release.
 func addImages(p *Page, r *repo.Release, images []inventory.Image) {
 	sameRef := phrase.Groups(images, func(i inventory.Image) string { return i.Ref })
 	if !p.IsText() {

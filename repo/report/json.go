@@ -63,7 +63,6 @@ func jsonFields(t reflect.Type) (out []jsonField) {
 // value. With ",omitempty" in its name a member is left out if its value is empty.
 type Object [][2]any
 
-// MarshalJSON implements json.Marshaler.
 func (o Object) MarshalJSON() ([]byte, error) {
 	out := bytes.NewBufferString("{")
 	for _, m := range o {

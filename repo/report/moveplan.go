@@ -10,9 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// MovePlan is a plan and what it is of.
 type MovePlan struct {
-	// Title names it.
 	Title string
 	// Provider, Version and File are set for a template.
 	Provider, Version, File string
@@ -105,7 +103,6 @@ func todo(n *move.Node) string {
 	return ""
 }
 
-// movePage is a page of plans.
 func movePage(format string, plans []MovePlan, all, complete bool) *Page {
 	p := &Page{Format: format}
 	for _, plan := range plans {

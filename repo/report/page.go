@@ -113,7 +113,6 @@ func inline(parts []any, plain, quoted, bold func(string) string) string {
 	return b.String()
 }
 
-// Print prints the page.
 func (p *Page) Print(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	last := gap
@@ -164,15 +163,7 @@ func Columns(w io.Writer) int {
 // stack puts what follows the columns that a terminal has room for into lines of its own,
 // each behind what it is called, so that nothing of it is cut.
 func stack(rows [][]string, columns int) [][]string {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
+	widths := widthsOf(rows)
 	shown, room := 0, columns
 	for shown < len(widths) && room >= widths[shown] {
 		room -= widths[shown] + spacing
@@ -205,18 +196,7 @@ func fit(cell string, width int) string {
 // WriteTable aligns rows of cells, each of which is one line. Rows may lack their last
 // cells. On a terminal with so many columns the last cells of rows are shortened.
 func WriteTable(w io.Writer, rows [][]string, columns int) error {
-	var widths []int
-	for _, row := range rows {
-		if len(row) == 1 && len(rows[0]) > 1 {
-			continue // a line between rows; see stack
-		}
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
+	widths := widthsOf(rows)
 	room := columns
 	for _, width := range widths[:max(len(widths)-1, 0)] {
 		room -= width + spacing
@@ -240,4 +220,21 @@ func WriteTable(w io.Writer, rows [][]string, columns int) error {
 		}
 	}
 	return nil
+}
+
+// widthsOf are the widths of the columns of rows.
+func widthsOf(rows [][]string) []int {
+	var widths []int
+	for _, row := range rows {
+		if len(row) == 1 && len(rows[0]) > 1 {
+			continue // a line between rows; see stack
+		}
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"net/url"
@@ -20,53 +18,18 @@ import (
 var sarifLevels = map[lint.Severity]string{lint.Off: "none", lint.Error: "error", lint.Warning: "warning", lint.Info: "note"}
 
 // What GitHub takes of a run, and shows of it (GitHub: SARIF support for code
-// scanning, limits). It refuses a file with more.
+// scanning, limits). It refuses a file with more. So many results stay far below its
+// limit of 10 MB, compressed.
 const (
 	sarifResults   = 25_000
 	sarifShown     = 5_000
-	sarifSize      = 10_000_000 // compressed
-	sarifLocations = 100        // of a result
+	sarifLocations = 100 // of a result
 )
 
 // findingsSARIF writes SARIF 2.1.0 that GitHub accepts: the most severe results, as
-// many as it takes. Positions count characters, as those of repo/text/yamldoc do.
+// many as it takes. Positions count characters, as those of repo/text/yamldoc do. The
+// objects have their members in the order of the standard.
 func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
-	for most := sarifResults; ; {
-		var out bytes.Buffer
-		if err := EncodeJSON(&out, sarifOf(r, o, most), "", "  "); err != nil {
-			return err
-		}
-		out.WriteByte('\n')
-		size, err := compressed(out.Bytes())
-		if err != nil {
-			return err
-		}
-		if size <= sarifSize || most == 0 {
-			_, err := w.Write(out.Bytes())
-			return err
-		}
-		results := min(most, len(r.Findings)+len(r.Suppressed))
-		most = max(0, min(results-1, int(float64(results)*0.95*sarifSize/float64(size))))
-	}
-}
-
-// compressed is the size that GitHub limits; what is small anyway is not compressed.
-func compressed(data []byte) (int, error) {
-	if len(data) < sarifSize {
-		return len(data), nil
-	}
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	if _, err := z.Write(data); err != nil {
-		return 0, err
-	}
-	err := z.Close()
-	return out.Len(), err
-}
-
-// sarifOf makes a log of one run with at most so many results. Its objects have their
-// members in the order of the standard.
-func sarifOf(r *lint.Report, o Options, most int) Object {
 	semantic := ""
 	if v, err := layouts.ParseVersion(o.Version); err == nil {
 		semantic = strings.TrimPrefix(v.String(), "v")
@@ -81,9 +44,9 @@ func sarifOf(r *lint.Report, o Options, most int) Object {
 	}
 	complete := len(r.Failures) == 0
 	var left int
-	if r, left = mostSevere(r, most); left > 0 {
-		notify("warning", "GitHub accepts %d results of a run and %d bytes, compressed, so the %d least severe of %d are left out; -o json lists all",
-			sarifResults, sarifSize, left, left+len(r.Findings)+len(r.Suppressed))
+	if r, left = mostSevere(r); left > 0 {
+		notify("warning", "GitHub accepts %d results of a run, so the %d least severe of %d are left out; -o json lists all",
+			sarifResults, left, left+len(r.Findings)+len(r.Suppressed))
 	}
 	if n := len(r.Findings) + len(r.Suppressed); n > sarifShown {
 		notify("note", "GitHub shows the %d most severe of these %d results", sarifShown, n)
@@ -112,7 +75,7 @@ func sarifOf(r *lint.Report, o Options, most int) Object {
 		result := sarifResult(f, index[f.Rule.ID], o.Below)
 		results = append(results, append(result, [2]any{"suppressions", suppressions}))
 	}
-	return Object{
+	log := Object{
 		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
 		{"version", "2.1.0"},
 		{"runs", []Object{{
@@ -131,13 +94,19 @@ func sarifOf(r *lint.Report, o Options, most int) Object {
 			{"results", results},
 		}}},
 	}
+	if err := EncodeJSON(w, log, "", "  "); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
 }
 
 func sarifText(text string) Object { return Object{{"text", text}} }
 
-// mostSevere returns a report with at most so many findings and suppressed ones
-// together: the most severe ones, in their order, and how many are left out.
-func mostSevere(r *lint.Report, most int) (*lint.Report, int) {
+// mostSevere returns a report with as many findings and suppressed ones together as GitHub
+// takes: the most severe ones, in their order, and how many are left out.
+func mostSevere(r *lint.Report) (*lint.Report, int) {
+	const most = sarifResults
 	left := len(r.Findings) + len(r.Suppressed) - most
 	if left <= 0 {
 		return r, 0

@@ -83,7 +83,6 @@ func inventoryPage[T any](format string, releases []Inventory[T], add func(p *Pa
 	return p
 }
 
-// titleOf names a release.
 func titleOf(r *repo.Release) []any {
 	if r.Own {
 		return []any{Code(r.Path)}
@@ -94,7 +93,6 @@ func titleOf(r *repo.Release) []any {
 // shownPlaces is how many places of one thing are shown to people.
 const shownPlaces = 3
 
-// addVariables adds the variables of a release.
 func addVariables(p *Page, r *repo.Release, variables []inventory.Variable) {
 	variables = byNeed(variables)
 	if !p.IsText() {
@@ -237,13 +235,7 @@ func defaultOf(v *inventory.Variable) []any {
 
 // few are the first few of some names.
 func few(names []string) []any {
-	var parts []any
-	for i, n := range names[:min(len(names), shownPlaces)] {
-		if i > 0 {
-			parts = append(parts, ", ")
-		}
-		parts = append(parts, Code(n))
-	}
+	parts := codes(names[:min(len(names), shownPlaces)])
 	if n := len(names) - shownPlaces; n > 0 {
 		parts = append(parts, fmt.Sprintf(" and %d more", n))
 	}

@@ -75,7 +75,7 @@ var libraries = []library{
 	{"github.com/Masterminds/semver/v3", "layouts publish/mirror", "Versions of releases are compared as clusterctl does."},
 	{"github.com/blang/semver/v4", "repo/capi/clusterclass repo/extension repo/lint/rules/classes repo/lint/rules/templates",
 		"Versions of Kubernetes are compared as Cluster API does."},
-	{"sigs.k8s.io/json", "repo/capi/metadata", "What Kubernetes reads as JSON is read as it does."},
+	{"sigs.k8s.io/json", "repo/capi/metadata repo/extension", "What Kubernetes reads as JSON is read as it does."},
 	{"k8s.io/apimachinery", "repo/capi/... repo/extension/... repo/kube/... repo/lint/rules/... transform/...", "The types of Kubernetes stay above the model."},
 	{"k8s.io/api k8s.io/apiextensions-apiserver", "transform/clusterctl", "Only what renders as clusterctl does needs its types."},
 	{"sigs.k8s.io/cluster-api/api", "transform/clusterctl transform/topology", "Only what renders as clusterctl or Cluster API does needs their types."},

@@ -87,7 +87,6 @@ func PrintProvider(ctx context.Context, in ProviderInput) (io.WriterTo, error) {
 // printed are the documents of a text.
 type printed [][]byte
 
-// WriteTo implements io.WriterTo.
 func (p printed) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriterSize(w, 64<<10) // larger documents pass it by
 	n := 0

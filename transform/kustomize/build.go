@@ -307,7 +307,6 @@ type PatchError struct {
 	Err   error
 }
 
-// Error implements error.
 func (e *PatchError) Error() string { return fmt.Sprintf("patch %d: %v", e.Index+1, e.Err) }
 
 // Unwrap returns what went wrong.

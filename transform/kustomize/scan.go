@@ -72,7 +72,6 @@ var pluginReferences = []reference{
 // RemoteError is a base that would be loaded from the network.
 type RemoteError struct{ Target string }
 
-// Error says what to do.
 func (e *RemoteError) Error() string {
 	return e.Target + " is loaded from the network; builds use only the source tree, so that they can be repeated: keep a copy in the tree, or set remoteBases in the configuration and run with --allow remote"
 }
@@ -83,7 +82,6 @@ type MissingError struct {
 	Dir, Target string
 }
 
-// Error says what to do.
 func (e *MissingError) Error() string {
 	if strings.Contains(path.Join(e.Dir, e.Target)+"/", "crd/bases/") {
 		return e.Target + " does not exist; controller-gen writes CRDs there: run the generator first, or list the file under generated in the configuration"

@@ -44,7 +44,6 @@ const markPrefix = "\u00a0schema of "
 // minSchema is the size in bytes from which it pays to hide a schema.
 const minSchema = 1 << 10
 
-// ReadFile implements filesys.FileSystem.
 func (s schemas) ReadFile(path string) ([]byte, error) {
 	rel, err := s.rel(path)
 	if err != nil {

@@ -125,7 +125,6 @@ func (t *Tree) Inputs() []string {
 	return out
 }
 
-// ReadFile implements filesys.FileSystem.
 func (t *Tree) ReadFile(path string) ([]byte, error) {
 	rel, err := t.rel(path)
 	if err != nil {
@@ -134,7 +133,6 @@ func (t *Tree) ReadFile(path string) ([]byte, error) {
 	return t.Read(rel)
 }
 
-// IsDir implements filesys.FileSystem.
 func (t *Tree) IsDir(path string) bool {
 	rel, err := t.rel(path)
 	if err != nil {
@@ -144,7 +142,6 @@ func (t *Tree) IsDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Exists implements filesys.FileSystem.
 func (t *Tree) Exists(path string) bool {
 	rel, err := t.rel(path)
 	if err != nil {

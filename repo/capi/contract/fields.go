@@ -1,9 +1,9 @@
 package contract
 
 import (
-	"cmp"
+	_ "embed"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -93,185 +93,76 @@ type Field struct {
 	Read, Lenient bool
 }
 
-// Fields are the demands on all roles, in the order of the pages of the contract
-// (docs/book/src/developer/providers/contracts; paths and types as in
-// internal/contract). They must not be changed.
-var Fields = slices.Concat(
-	// infra-cluster.md
-	as(Field{Role: InfraCluster}, []Field{
-		{Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Section: Initialization, Contract: V1Beta2, Path: provisioned, Was: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Section: Endpoint, Path: endpoint, Type: "object", Need: should, Read: true},
-		{Section: Endpoint, If: endpoint, Path: endpoint + ".host", Type: "string", Need: should, Read: true},
-		{Section: Endpoint, If: endpoint, Path: endpoint + ".port", Type: "integer", Need: should, Read: true},
-		{Section: FailureDomains, Contract: V1Beta1, Path: domains, Type: "object", Read: true},
-		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*", Type: "object", Read: true},
-		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*.controlPlane", Type: "boolean", Read: true},
-		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*.attributes", Type: "object", Read: true},
-		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*.attributes.*", Type: "string", Read: true},
-		{Section: FailureDomains, Contract: V1Beta2, Path: domains, Type: "array", Read: true},
-		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[]", Type: "object", Read: true},
-		{Section: FailureDomains, Contract: V1Beta2, If: domains + ".[]", Path: domains + ".[].name", Type: "string", Need: Must, Read: true},
-		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].controlPlane", Type: "boolean", Read: true},
-		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].attributes", Type: "object", Read: true},
-		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].attributes.*", Type: "string", Read: true},
-	}, failures, template),
-	// infra-machine.md
-	as(Field{Role: InfraMachine}, machine, failures, template, []Field{
-		{Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
-	}),
-	// infra-machinepool.md. The code still reads status.ready, whatever the contract.
-	as(Field{Role: InfraMachinePool}, []Field{
-		{Section: Instances, Path: "status.instances", Type: "array"},
-		{Section: Instances, Path: "status.instances.[]", Type: "object"},
-		{Section: Instances, Path: "status.instances.[].addresses", Type: "array"},
-		{Section: Instances, Path: "status.instances.[].instanceName", Type: "string"},
-		{Section: Instances, Path: "status.instances.[].providerID", Type: "string"},
-		{Section: Instances, Path: "status.instances.[].version", Type: "string"},
-		{Section: Instances, Path: "status.instances.[].ready", Type: "boolean"},
-		{Section: PoolMachines, Path: "status.infrastructureMachineKind", Type: "string", Read: true},
-		{Section: ProviderID, Path: "spec.providerID", Type: "string", Free: true, Filled: true},
-		{Section: ProviderIDList, Path: "spec.providerIDList", Type: "array", Need: Must, Read: true, Values: "[[]]", Most: 10000, Filled: true},
-		{Section: ProviderIDList, If: "spec.providerIDList", Path: "spec.providerIDList.[]", Type: "string", Need: Must, Read: true, Free: true},
-		{Section: Initialization, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Section: Provisioned, Contract: V1Beta2, Path: provisioned, Type: "boolean", Need: should},
-		{Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true, Values: "[0, 1, 10000]"},
-	}, failures, template),
-	// Machines of pools are read like others; they have no template.
-	as(Field{Role: MachinePoolMachine}, machine, failures),
-	// bootstrap-config.md
-	as(Field{Role: BootstrapConfig}, as(Field{Need: Must, Read: true}, []Field{
-		{Section: DataSecret, Path: "status.dataSecretName", Type: "string", Free: true},
-		{Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean"},
-		{Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean"},
-	}), failures, template),
-	// control-plane.md. A machineTemplate without any reference is that of a control
-	// plane without machines.
-	as(Field{Role: ControlPlane}, []Field{
-		{Section: Endpoint, Path: endpoint, Type: "object", Read: true},
-		{Section: Endpoint, Path: endpoint + ".host", Type: "string", Read: true},
-		{Section: Endpoint, Path: endpoint + ".port", Type: "integer", Read: true},
-		{Section: Replicas, Path: "spec.replicas", Type: "integer", Read: true},
-		{Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: should},
-	}, as(Field{Section: Counters, If: "spec.replicas", Type: "integer", Need: should, Read: true, Lenient: true, Values: "[0, 1]"}, []Field{
-		{Path: "status.replicas"},
-		{Path: "status.readyReplicas"},
-		{Path: "status.updatedReplicas", Contract: V1Beta1},
-		{Path: "status.unavailableReplicas", Contract: V1Beta1},
-		{Path: "status.availableReplicas", Contract: V1Beta2},
-		{Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Contract: V1Beta2},
-	}), []Field{
-		{Section: Version, Path: "spec.version", Type: "string", Read: true},
-		{Section: Version, Until: 13, If: "spec.version", Path: "status.version", Type: "string", Need: should, Read: true},
-		{Section: Version, Since: 14, If: "spec.version", Path: "status.versions", Or: "status.version", Need: should},
-		{Section: Version, Since: 14, Path: "status.version", Type: "string", Read: true},
-		{Section: Version, Since: 14, Path: "status.versions", Type: "array", Read: true},
-		{Section: Version, Since: 14, If: listed, Path: listed + ".version", Type: "string", Need: should, Read: true},
-		{Section: Version, Since: 14, If: listed + " spec.replicas", Path: listed + ".replicas", Type: "integer", Need: should, Read: true},
-		{Section: Machines, Path: machines, Type: "object", Read: true},
-		{Section: Machines, Contract: V1Beta2, Path: machines + ".spec", Type: "object", Read: true},
-		{Section: Machines, Contract: V1Beta1, If: newRef, Path: oldRef, Was: newRef, Type: "object", Need: Must, Read: true},
-		{Section: Machines, Contract: V1Beta2, If: oldRef, Path: newRef, Was: oldRef, Type: "object", Need: Must, Read: true},
-	}, as(Field{Section: Machines, Type: "string", Need: Must, Read: true},
-		below(Field{Contract: V1Beta1}, oldRef, "apiVersion", "kind", "name", "namespace"),
-		below(Field{Contract: V1Beta2, Was: newRef + ".apiVersion"}, newRef, "apiGroup"),
-		below(Field{Contract: V1Beta2}, newRef, "kind", "name"),
-	),
-		metadata(MachineMetadata, V1Beta1, oldRef, machines+".metadata", Must),
-		metadata(MachineMetadata, V1Beta2, newRef, machines+".metadata", Must),
-		[]Field{
-			{Section: ExternalMachines, Path: "status.externalManagedControlPlane", Type: "boolean", Read: true, Lenient: true},
-			{Section: Timeouts, Contract: V1Beta1, Path: machines + ".nodeDrainTimeout", Type: "string", Read: true},
-			{Section: Timeouts, Contract: V1Beta1, Path: machines + ".nodeVolumeDetachTimeout", Type: "string", Read: true},
-			{Section: Timeouts, Contract: V1Beta1, Path: machines + ".nodeDeletionTimeout", Type: "string", Read: true},
-		}, as(Field{Section: Timeouts, Contract: V1Beta2, Type: "integer", Read: true}, []Field{
-			{Path: machines + ".spec.deletion.nodeDrainTimeoutSeconds", Was: machines + ".nodeDrainTimeout"},
-			{Path: machines + ".spec.deletion.nodeVolumeDetachTimeoutSeconds", Was: machines + ".nodeVolumeDetachTimeout"},
-			{Path: machines + ".spec.deletion.nodeDeletionTimeoutSeconds", Was: machines + ".nodeDeletionTimeout"},
-		}), as(Field{Section: MachineLists, Type: "array", Read: true}, []Field{
-			{Contract: V1Beta1, Path: machines + ".readinessGates"},
-			{Contract: V1Beta2, Path: machines + ".spec.readinessGates", Was: machines + ".readinessGates"},
-			{Contract: V1Beta1, Path: machines + ".taints"},
-			{Contract: V1Beta2, Path: machines + ".spec.taints", Was: machines + ".taints"},
-		}), as(Field{Section: MachineLists, Type: "string", Need: should, Read: true},
-			below(Field{Contract: V1Beta1}, machines+".readinessGates.[]", "conditionType", "polarity"),
-			below(Field{Contract: V1Beta1}, machines+".taints.[]", "key", "value", "effect", "propagation"),
-			below(Field{Contract: V1Beta2}, machines+".spec.readinessGates.[]", "conditionType", "polarity"),
-			below(Field{Contract: V1Beta2}, machines+".spec.taints.[]", "key", "value", "effect", "propagation"),
-		), []Field{
-			{Section: RolloutAfter, Contract: V1Beta2, Path: "spec.rollout.after", Was: "spec.rolloutAfter", Type: "string", Read: true},
-		}, as(Field{Section: Initialization, Type: "boolean", Need: Must, Read: true}, []Field{
-			{Contract: V1Beta1, Path: "status.initialized"},
-			{Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized"},
-		}), failures, template, []Field{
-			{Template: true, Section: MachineMetadata, Path: "spec.template." + machines + ".metadata", Type: "object", Read: true},
-		}),
-)
+//go:embed fields.txt
+var table string
 
-// Paths that stand in several rows; oldRef and newRef are those of v1beta1 and v1beta2.
-const (
-	endpoint    = "spec.controlPlaneEndpoint"
-	provisioned = "status.initialization.provisioned"
-	domains     = "status.failureDomains"
-	listed      = "status.versions.[]"
-	machines    = "spec.machineTemplate"
-	oldRef      = machines + ".infrastructureRef"
-	newRef      = machines + ".spec.infrastructureRef"
-)
+// Fields are the demands on all roles, those on each in the order of its page. They must not be changed.
+var Fields = parseFields(table)
 
-// template are the rows of templates, machine those of machines, and failures those of all
-// kinds that Cluster API refers to (controllers/external, FailuresFrom).
-var (
-	failures = as(Field{Section: Failures, Type: "string", Read: true}, []Field{{Path: "status.failureReason"}, {Path: "status.failureMessage", Free: true}})
-	template = as(Field{Template: true}, []Field{
-		{Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
-	}, metadata(TemplateMetadata, "", "", "spec.template.metadata", should))
-	machine = slices.Concat([]Field{
-		{Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true, Free: true, Filled: true},
-		{Section: FailureDomain, Path: "spec.failureDomain", Type: "string", Read: true},
-		{Section: FailureDomain, Contract: V1Beta1, Path: "status.failureDomain", Type: "string", Read: true},
-		{Section: FailureDomain, Contract: V1Beta2, Path: "status.failureDomain", Was: "spec.failureDomain", Type: "string", Read: true},
-		{Section: Interruptible, Path: "status.interruptible", Type: "boolean", Read: true},
-		{Section: Addresses, Path: "status.addresses", Type: "array", Read: true},
-		{Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: should, Read: true},
-	}, below(Field{Section: Addresses, Type: "string", Need: should, Read: true}, "status.addresses.[]", "type", "address"), []Field{
-		{Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Section: Initialization, Contract: V1Beta2, Path: provisioned, Was: "status.ready", Type: "boolean", Need: Must, Read: true},
-	})
-)
-
-// as returns rows with what they have in common, as far as they do not say it.
-func as(common Field, rows ...[]Field) []Field {
-	out := slices.Concat(rows...)
-	for i := range out {
-		f := &out[i]
-		f.Role, f.Section, f.Contract = cmp.Or(f.Role, common.Role), cmp.Or(f.Section, common.Section), cmp.Or(f.Contract, common.Contract)
-		f.If, f.Type, f.Need = cmp.Or(f.If, common.If), cmp.Or(f.Type, common.Type), cmp.Or(f.Need, common.Need)
-		f.Values = cmp.Or(f.Values, common.Values)
-		f.Template, f.Read, f.Lenient = f.Template || common.Template, f.Read || common.Read, f.Lenient || common.Lenient
+// parseFields reads a table in the form that its head describes.
+func parseFields(table string) (out []Field) {
+	var heads []string
+	var section Section
+	for line := range strings.Lines(table) {
+		switch words := strings.Fields(line); {
+		case len(words) == 0 || words[0] == "#":
+		case line[0] != '\t':
+			heads = words
+		case line[1] != '\t':
+			section = Section(strings.TrimSpace(line))
+		default:
+			for _, name := range heads {
+				role, template := strings.CutSuffix(name, Suffix)
+				f := Field{Role: Role(role), Template: template, Section: section, Path: words[0]}
+				if words[1] != "any" {
+					f.Type = words[1]
+				}
+				for _, word := range words[2:] {
+					f.set(word)
+				}
+				out = append(out, f)
+			}
+		}
 	}
 	return out
 }
 
-// below returns a row for each of the names below a field that they need.
-func below(row Field, field string, names ...string) (out []Field) {
-	for _, name := range names {
-		row.If, row.Path = field, field+"."+name
-		out = append(out, row)
+// set sets what a word of the table says.
+func (f *Field) set(word string) {
+	name, value, _ := strings.Cut(word, "=")
+	number, _ := strconv.Atoi(value)
+	switch name {
+	case "must":
+		f.Need = Must
+	case "should":
+		f.Need = should
+	case "read":
+		f.Read = true
+	case "lenient":
+		f.Lenient = true
+	case "free":
+		f.Free = true
+	case "filled":
+		f.Filled = true
+	case "since":
+		f.Since = number
+	case "until":
+		f.Until = number
+	case "if":
+		f.If = strings.ReplaceAll(value, ",", " ")
+	case "or":
+		f.Or = value
+	case "was":
+		f.Was = value
+	case "values":
+		f.Values = value
+	case "most":
+		f.Most = int64(number)
+	case string(V1Beta1), string(V1Beta2):
+		f.Contract = Contract(name)
+	default:
+		panic("fields.txt: " + word) // it is part of the program
 	}
-	return out
-}
-
-// metadata returns the rows of the metadata at a path, which a reference makes needed.
-func metadata(s Section, c Contract, ref, path string, need Need) []Field {
-	needs := strings.TrimSpace(ref + " " + path)
-	return as(Field{Section: s, Contract: c, Read: true}, []Field{
-		{If: ref, Path: path, Type: "object", Need: need},
-		{If: needs, Path: path + ".labels", Type: "object", Need: need},
-		{Path: path + ".labels.*", Type: "string"},
-		{If: needs, Path: path + ".annotations", Type: "object", Need: need},
-		{Path: path + ".annotations.*", Type: "string"},
-	})
 }
 
 // ConditionFields are the fields of conditions, with their types. Cluster API takes

@@ -87,7 +87,6 @@ func unknownCore(s string) error {
 	return fmt.Errorf("unknown version %q of Cluster API: want v1.%d to v1.%d", s, OldestCore, NewestCore)
 }
 
-// ParseRole reads the name of a role.
 func ParseRole(s string) (Role, error) {
 	var names []string
 	for _, r := range roles {

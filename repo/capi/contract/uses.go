@@ -68,7 +68,7 @@ func ofWorkers(list, part string) []string {
 }
 
 // ofControlPlanes are where control planes refer to the templates of their machines.
-var ofControlPlanes = []string{oldRef, newRef}
+var ofControlPlanes = []string{"spec.machineTemplate.infrastructureRef", "spec.machineTemplate.spec.infrastructureRef"}
 
 // Add notes what the objects of a file refer to.
 func (u Uses) Add(file string, objects []*manifest.Object) {

@@ -91,7 +91,6 @@ const (
 
 // Failure is why the topology controller stops with an error.
 type Failure struct {
-	// Patch is the name of the patch.
 	Patch string
 	Stage stage
 	// Template is the one that was to be patched.
@@ -255,7 +254,6 @@ func (e *engine) see(i int) (*seen, error) {
 	return &seen{Values: values}, nil
 }
 
-// define reads a definition.
 func define(n *yamldoc.Node) definition {
 	s := n.Get("selector")
 	match := s.Get("matchResources")

@@ -8,6 +8,7 @@
 package renamed
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 
@@ -33,8 +34,57 @@ type Kind struct {
 	Fields []Field
 }
 
+//go:embed v1beta2.txt
+var table string
+
 // Kinds are all of them. They must not be changed.
-var Kinds = v1beta2()
+var Kinds = parse(table)
+
+// parse reads a table in the form that its head describes.
+func parse(table string) (kinds []Kind) {
+	blocks := map[string][]string{}
+	var heads []string
+	for line := range strings.Lines(table) {
+		text := strings.TrimSpace(line)
+		switch {
+		case text == "" || line[0] == '#':
+		case line[0] != '\t':
+			heads = append(heads, text)
+		default:
+			head := heads[len(heads)-1]
+			blocks[head] = append(blocks[head], text)
+		}
+	}
+	var fields func(block, from, to string) []Field
+	fields = func(block, from, to string) (out []Field) {
+		for _, line := range blocks[block] {
+			path, rest, _ := strings.Cut(line, " ")
+			name, note, _ := strings.Cut(rest, " ")
+			switch {
+			case path == "+":
+				before, after, differs := strings.Cut(note, " ")
+				if !differs {
+					after = before
+				}
+				out = append(out, fields(name, from+before, to+after)...)
+			case name == "-":
+				out = append(out, Field{from + path, "", note})
+			case name == "=":
+				out = append(out, Field{from + path, to + path, note})
+			default:
+				out = append(out, Field{from + path, to + name, note})
+			}
+		}
+		return out
+	}
+	for _, head := range heads {
+		if words := strings.Fields(head); len(words) == 3 {
+			group, versions, _ := strings.Cut(words[0], "/")
+			kinds = append(kinds, Kind{group, words[1], strings.Split(versions, ","), words[2], fields(head, "", "")})
+		}
+	}
+	return kinds
+}
 
 // Find returns a kind by an old version of it; nil if it has no new one.
 func Find(apiVersion, kind string) *Kind {
@@ -57,33 +107,3 @@ func (k *Kind) In(object *yamldoc.Node) (out []Field) {
 	}
 	return out
 }
-
-// under puts fields below a path in both versions.
-func under(path string, lists ...[]Field) []Field {
-	var out []Field
-	for _, f := range slices.Concat(lists...) {
-		f.Path = path + "." + f.Path
-		if f.To != "" {
-			f.To = path + "." + f.To
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// What becomes of values.
-const (
-	seconds           = "in seconds"
-	args              = "a list of name and value"
-	reference         = "a reference with apiGroup, kind and name"
-	templateReference = "a reference with apiVersion, kind and name"
-)
-
-// stays is a field whose value has another form.
-func stays(path, note string) Field { return Field{path, path, note} }
-
-func moved(from, to string) Field { return Field{Path: from, To: to} }
-
-func changed(from, to, note string) Field { return Field{from, to, note} }
-
-func dropped(path, why string) Field { return Field{Path: path, Note: why} }

@@ -404,7 +404,7 @@ var faults = []fault{
 	{id: "LIV063", hook: "BeforeClusterCreate",
 		server:  answer(object{"status": "Success", "retryAfterSeconds": 0, long: 10}),
 		message: "x…"},
-	{id: "LIV063", server: func(s *server) { s.handlers[0]["failPolicy"] = "Fail" }, message: "handlers[].failPolicy"},
+	{id: "LIV063", server: func(s *server) { s.handlers[0]["failPolicy"] = "Fail" }, message: "handlers[0].failPolicy"},
 	{id: "LIV063", severity: lint.Warning, hook: "BeforeClusterCreate",
 		server:  answer(object{"status": "Success", "retryAfterSeconds": 0, "kind": "BeforeClusterDeleteResponse"}),
 		message: "the kind of the answer is BeforeClusterDeleteResponse; want BeforeClusterCreateResponse"},

@@ -59,7 +59,6 @@ const (
 // Areas lists the areas in their order.
 var Areas = []Area{InMetadata, InAPI, InVariables, InImages, InPermissions, InObjects, InTemplates, InClasses, InFiles}
 
-// Words are all areas.
 func (Area) Words() []string { return phrase.List(Areas, func(a Area) string { return string(a) }) }
 
 // Kind says whether something was added, removed or changed.
@@ -72,7 +71,6 @@ const (
 	Changed Kind = "changed"
 )
 
-// Words are all kinds.
 func (Kind) Words() []string { return []string{string(Added), string(Removed), string(Changed)} }
 
 // Change is one difference.

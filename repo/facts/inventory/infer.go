@@ -297,7 +297,6 @@ type schemaAt struct {
 // in memory. Those in which a variable stands are parsed a second time.
 const large = 4 << 20
 
-// schemas returns those in a document.
 func (s *source) schemas(d *yamldoc.Document) (out []schemaAt) {
 	if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
 		return nil

@@ -40,7 +40,6 @@ const (
 
 var kindNames = [...]string{"wrong type", "bad value", "fraction", "wraps", "unknown", "unseen"}
 
-// String names the kind.
 func (k kind) String() string { return kindNames[k] }
 
 // Fatal reports whether the conversion refuses the object for it.
@@ -108,7 +107,6 @@ func (c *checker) where() string {
 	return string(out)
 }
 
-// nouns name what is there.
 var nouns = [...]string{
 	yamldoc.Null: "null", yamldoc.Bool: "a boolean", yamldoc.Int: "a number", yamldoc.Float: "a number",
 	yamldoc.String: "a string", yamldoc.Map: "a mapping", yamldoc.List: "a list",

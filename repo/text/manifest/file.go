@@ -61,7 +61,6 @@ func NewEach[T string | []byte](a *repo.Artifact, kind layouts.FileKind, data T,
 	return &File{Artifact: a, Kind: kind, Raw: yamldoc.NewFile(a.Path, data), each: each}
 }
 
-// parts returns what is made of the file.
 func (f *File) parts() *made {
 	if m := f.made.Load(); m != nil {
 		return m

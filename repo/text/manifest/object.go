@@ -36,13 +36,11 @@ func (o *Object) Get(path ...string) *yamldoc.Node { return o.Doc.Root.Get(path.
 // Is reports whether the object is of a group and kind, in any version.
 func (o *Object) Is(group, kind string) bool { return o.Kind == kind && o.Group == group }
 
-// Label returns a label.
 func (o *Object) Label(key string) (value string, ok bool) {
 	n := o.Get("metadata", "labels", key)
 	return n.Str(), n != nil
 }
 
-// Annotation returns an annotation.
 func (o *Object) Annotation(key string) (value string, ok bool) {
 	n := o.Get("metadata", "annotations", key)
 	return n.Str(), n != nil

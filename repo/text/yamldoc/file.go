@@ -56,7 +56,6 @@ func NewFile[T ~string | ~[]byte](name string, data T) *File {
 // Forget lets go of what the file knows about its lines, until it is asked again.
 func (f *File) Forget() { f.places.Store(nil) }
 
-// find returns the places of the file.
 func (f *File) find() *places {
 	if p := f.places.Load(); p != nil {
 		return p

@@ -46,7 +46,6 @@ func newLine(m mark, text string) (line, error) {
 	return l, err
 }
 
-// newLines reads lines with their marks.
 func newLines(data, marks string) ([]line, error) {
 	var out []line
 	for text := range strings.Lines(data) {
