@@ -60,11 +60,6 @@ type blob struct {
 	file *repo.Artifact
 }
 
-// emptyConfig is what manifests of artifacts have for a config.
-func emptyConfig() blob {
-	return blob{v1.DescriptorEmptyJSON, repo.BytesArtifact("the empty config", v1.DescriptorEmptyJSON.Data)}
-}
-
 func describe(mediaType string, sum repo.Sum, size int64) v1.Descriptor {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.NewDigestFromEncoded(digest.SHA256, sum.String()), Size: size}
 }
@@ -91,7 +86,7 @@ func pack(ctx context.Context, r *repo.Release, archive bool) (*bundle, error) {
 		maps.Copy(layer.Annotations, more)
 		m.Layers = append(m.Layers, layer)
 	}
-	b.blobs = []blob{emptyConfig()}
+	b.blobs = []blob{{v1.DescriptorEmptyJSON, repo.BytesArtifact("the empty config", v1.DescriptorEmptyJSON.Data)}}
 	seen := map[digest.Digest]bool{v1.DescriptorEmptyJSON.Digest: true}
 	for i, a := range stated.Artifacts {
 		sum, err := a.Digest(ctx)

@@ -498,50 +498,8 @@ func TestSaysOtherwise(t *testing.T) {
 	}
 }
 
-// TestAttachedAgain finishes the list of referrers that another run left behind or
-// wrote over, also when the version is published already.
-func TestAttachedAgain(t *testing.T) {
-	s := serve(t)
-	r := acme(repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")))
-	result := given.Value(s.open().Put(t.Context(), r))(t)
-	// Readers who see the tag also find what is attached.
-	var puts, lists []int
-	log := s.faults.Log()
-	for i, e := range log {
-		switch {
-		case e.Step == "PUT uploads" && len(puts) > 0:
-			t.Errorf("%v comes after the manifest that names it", e)
-		case e.Step == "PUT manifests":
-			puts = append(puts, i)
-		case strings.HasSuffix(e.Path, strings.Replace(result.Digest, ":", "-", 1)):
-			lists = append(lists, i)
-		}
-	}
-	if last := log[puts[len(puts)-1]]; !strings.HasSuffix(last.Path, "/manifests/v1.2.3") || lists[0] < puts[0] {
-		t.Errorf("the last manifest is %v, the first list the request %d: %v", last, lists[0], log)
-	}
-	list := strings.Replace(result.Digest, ":", "-", 1)
-	index, _, there := s.manifest(list)
-	if !there {
-		t.Fatal("nothing is attached")
-	}
-	s.store(list, v1.MediaTypeImageIndex, v1.Index{Versioned: index.Versioned, MediaType: v1.MediaTypeImageIndex})
-	plan, err := s.open().Plan(t.Context(), r)
-	if err != nil || plan.Unchanged || !slices.Equal(plan.Steps, []string{"attach SHA256SUMS.sig"}) {
-		t.Errorf("%+v, %v", plan, err)
-	}
-	if again, err := s.open().Put(t.Context(), r); err != nil || !again.Unchanged {
-		t.Errorf("%+v, %v", again, err)
-	}
-	_, data, _ := s.manifest(list)
-	if !strings.Contains(string(data), signatureType) {
-		t.Errorf("the signature is not attached: %s", data)
-	}
-}
-
-// The archive form is what this package reads of the proposal, and the
-// signature of a release refers to its manifest.
-func TestArchiveAndReferrers(t *testing.T) {
+// The archive form is what this package reads of the proposal.
+func TestArchive(t *testing.T) {
 	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
 	for _, archive := range []bool{false, true} {
 		s := serve(t)
@@ -561,13 +519,6 @@ func TestArchiveAndReferrers(t *testing.T) {
 		got, err := s.open().Fetch(t.Context(), result.Digest)
 		if err != nil || got.Version != "v1.2.3" || len(got.Artifacts) != len(r.Artifacts) || got.Provider != p {
 			t.Errorf("%+v, %v", got, err)
-		}
-		fallback := strings.Replace(result.Digest, ":", "-", 1)
-		answer := given.Value(http.Get("http://" + s.host() + "/v2/" + repository + "/manifests/" + fallback))(t)
-		data, _ := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if !strings.Contains(string(data), signatureType) {
-			t.Errorf("the signature is not attached: %s", data)
 		}
 	}
 }
