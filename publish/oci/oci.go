@@ -36,9 +36,6 @@ type Options struct {
 	// Secrets learns what must not be shown, such as tokens that registries issue;
 	// nil keeps that to the repository.
 	Secrets *transport.Secrets
-	// Archive stores a release as one archive, as it is proposed for Cluster
-	// API, instead of a layer for each file.
-	Archive bool
 	// TakeOver ignores that other content has the claim.
 	TakeOver bool
 	// Base makes the connections; nil is transport.Usual.
@@ -52,7 +49,6 @@ type Repository struct {
 	remote   *remote.Repository
 	client   *http.Client
 	session  *session
-	archive  bool
 	takeOver bool
 	policy   transport.Policy
 	// verified are the contents that were read, by the digest of their manifest.
@@ -85,7 +81,6 @@ func New(o Options) (*Repository, error) {
 		},
 		client:   client,
 		session:  s,
-		archive:  o.Archive,
 		takeOver: o.TakeOver,
 		policy:   o.Policy.AtLeast(s.pause),
 	}, nil

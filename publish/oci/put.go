@@ -43,11 +43,7 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 	result := publish.Result{Unchanged: unchanged, Where: d.reference(b.release.Version), Digest: desc.Digest.String()}
 	note := func(format string, args ...any) { result.Notes = append(result.Notes, fmt.Sprintf(format, args...)) }
 	note("the digest is %s", desc.Digest)
-	if d.archive {
-		note("clusterctl v1.14 does not read registries")
-	} else {
-		note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
-	}
+	note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
 	if desc.Digest != b.desc.Digest {
 		note("the files are equal, but their titles and annotations are not: the manifest would have the digest %s", b.desc.Digest)
 	}
@@ -176,7 +172,7 @@ func (d *Repository) begin(ctx context.Context, r *repo.Release) (*upload, error
 	if err := d.checkTag(r.Version); err != nil {
 		return nil, err
 	}
-	b, err := pack(ctx, r, d.archive)
+	b, err := pack(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func (p *Places) oci(host, name string, o Options) oci.Options {
 		files = append(files, filepath.Join(dir, "containers", "auth.json"))
 	}
 	return oci.Options{
-		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft, Archive: o.OCIFormat == ociArchive,
+		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft,
 		Secrets: &p.secrets, TokenServer: p.env(oci.TokenServerVariable),
 		Credential: oci.Credentials(static, files...),
 	}

@@ -57,22 +57,12 @@ type Options struct {
 	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
 	// AdoptDraft is TakeOver of the other kinds.
 	GenerateNotes, AdoptDraft, Complete bool
-	// OCIFormat is how releases are stored in registries: OCIFiles, which is the
-	// default, or ociArchive.
-	OCIFormat string
 	// URL is the address of the web server of static:DIR.
 	URL string
 	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
 	// gitlab.Options.
 	GitLabRelease, AllowUnreadable bool
 }
-
-// The forms of a release in a registry: a layer for each file, which Cluster API
-// Operator reads, or one archive, as proposed in cluster-api#13729.
-const (
-	OCIFiles   = "files"
-	ociArchive = "archive"
-)
 
 // Servers are the forges that the environment names, as the runners of GitHub
 // and GitLab and their command lines set them.
@@ -99,9 +89,6 @@ func (p *Places) Site(name string, o Options) (publish.Site, error) {
 	}
 	if folder, ok := Static(name); ok {
 		return p.static(name, folder, o.URL)
-	}
-	if f := o.OCIFormat; f != "" && f != OCIFiles && f != ociArchive {
-		return publish.Site{}, fmt.Errorf("unknown format %q for registries: expected %s or %s", f, OCIFiles, ociArchive)
 	}
 	place, err := layouts.ParsePlace(name, p.Servers())
 	if err != nil {

@@ -31,7 +31,6 @@ var flagValues = map[string][]string{
 	"fail-on":      {"error", "warning", "info", "never"},
 	"min-severity": {"error", "warning", "info"},
 	"contract":     {"v1beta1", "v1beta2"},
-	"oci-format":   {"files", "archive"},
 	"only":         {"patched"},
 }
 

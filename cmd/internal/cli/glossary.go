@@ -68,7 +68,6 @@ var Glossary = map[string]string{
 	"namespace":                   "work only in this `NAMESPACE`",
 	"notes-file":                  "GitHub, GitLab: read the release notes from this `FILE`",
 	"objects":                     "make requests from the ClusterClass, its templates and the Cluster in this `FILE`",
-	"oci-format":                  "oci://: write the files as layers, or as one archive (`FORMAT`)",
 	"offline":                     "E2EConfig: use URL versions only if an earlier run fetched them",
 	"only":                        "print only the values that are `WHAT`, before and after, with what changes them",
 	"out":                         "write files into this `FOLDER`",

@@ -41,7 +41,6 @@ type flags struct {
 	jobs          int
 	dryRun        bool
 	acceptChanged bool
-	ociFormat     string
 	pushImages    bool
 	maxWait       time.Duration
 	// bundles are those among the TARGETs.
@@ -145,7 +144,6 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	certManager.NoOptDefVal = usualCertManager
 	certManager.Usage = clusterctlconfig.CertManagerVersion + " (if none is given), " + externalCertManager + " (clusters have their own)"
 	flags.StringVar(&f.settings.ImageRegistry, "image-registry", "", "")
-	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "")
 	flags.BoolVar(&f.settings.Images, "images", false, "")
 	flags.StringSliceVar(&f.settings.Platforms, "platform", nil, "")
 	flags.BoolVar(&f.pushImages, "push-images", false, "")
@@ -352,7 +350,7 @@ func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 	}
 	opts.Settings, opts.Apart = f.settings, f.out != ""
 	env.Places().Policy.MaxWait = f.maxWait
-	site, err := targets.Site(env, f.to, open.Options{URL: f.settings.URL, OCIFormat: f.ociFormat})
+	site, err := targets.Site(env, f.to, open.Options{URL: f.settings.URL})
 	if err != nil {
 		return err
 	}
