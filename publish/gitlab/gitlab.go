@@ -2,7 +2,6 @@ package gitlab
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -39,15 +38,6 @@ type Options struct {
 	// Base makes the requests; transport.Usual if nil.
 	Base   http.RoundTripper
 	Policy transport.Policy
-
-	// Release also makes a release of the project, with a link to every file.
-	Release bool
-	// Ref is the commit that the tag of the release has or gets. If it is empty, it is
-	// Commit, which is what the release was made of as far as is known, for a release
-	// that is not there yet.
-	Ref, Commit string
-	// Notes is the text of a release that is made, in Markdown.
-	Notes string
 
 	// TakeOver ignores that other content has the claim.
 	TakeOver bool
@@ -97,9 +87,6 @@ func New(o Options) (*Package, error) {
 	}
 	if p.unreadable = p.readable(); p.unreadable != nil && !o.AllowUnreadable {
 		return fail(p.unreadable)
-	}
-	if o.Release && o.TokenKind == DeployToken {
-		return fail(errors.New("a deploy token cannot make a release of the project; use an access token or a CI job token"))
 	}
 	api := server
 	if o.APIURL != "" {

@@ -35,14 +35,6 @@ func (p *Package) Plan(ctx context.Context, r *repo.Release) (publish.Result, er
 	for _, step := range append(s.steps, s.tidy...) {
 		result.Steps = append(result.Steps, step.String())
 	}
-	if p.o.Release {
-		steps, err := p.planRelease(ctx, r)
-		if err != nil {
-			return publish.Result{}, publish.Failed(r, p, err)
-		}
-		result.Unchanged = result.Unchanged && len(steps) == 0
-		result.Steps = append(result.Steps, steps...)
-	}
 	return result, nil
 }
 
@@ -69,13 +61,6 @@ func (p *Package) Put(ctx context.Context, r *repo.Release) (publish.Result, err
 	}
 	result := j.result(s)
 	result.Unchanged = !j.changed
-	if p.o.Release {
-		made, err := p.release(ctx, r)
-		if err != nil {
-			return publish.Result{}, fmt.Errorf("%s is published at %s, but not the release of the project: %w", publish.Name(r), s.where, err)
-		}
-		result.Unchanged = result.Unchanged && !made
-	}
 	return result, nil
 }
 
@@ -133,11 +118,6 @@ func (p *Package) begin(ctx context.Context, r *repo.Release) (*job, error) {
 	}
 	if err := p.preflight(ctx); err != nil {
 		return nil, publish.Failed(r, p, err)
-	}
-	if p.o.Release {
-		if err := p.tagged(ctx, r); err != nil {
-			return nil, publish.Failed(r, p, err)
-		}
 	}
 	return j, nil
 }

@@ -47,7 +47,7 @@ type Places struct {
 
 // Options say how releases are published. The zero value is good for most.
 type Options struct {
-	// Notes is the text of a release on GitHub or GitLab.
+	// Notes is the text of a release on GitHub.
 	Notes string
 	// Target is the commit of the tag.
 	Target string
@@ -59,9 +59,8 @@ type Options struct {
 	GenerateNotes, AdoptDraft, Complete bool
 	// URL is the address of the web server of static:DIR.
 	URL string
-	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
-	// gitlab.Options.
-	GitLabRelease, AllowUnreadable bool
+	// AllowUnreadable is that of gitlab.Options.
+	AllowUnreadable bool
 }
 
 // Servers are the forges that the environment names, as the runners of GitHub
@@ -248,17 +247,6 @@ func (p *Places) remote(place layouts.Place, provider layouts.Provider, l layout
 		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider)).Name, o))
 	}
 	return nil, fmt.Errorf("%s is not on a server", place.Kind)
-}
-
-// madeOf returns the commit that releases for a project are made of, as far as is known.
-func (o Options) madeOf(server, project, here, hereProject, hereCommit string) string {
-	switch {
-	case project == hereProject && sameHost(server, here):
-		return hereCommit
-	case isRemote(o.Remote, server, project):
-		return o.Commit
-	}
-	return ""
 }
 
 // isRemote reports whether a remote of git is a project on a server.

@@ -64,7 +64,6 @@ func (d *delivery) bind(f *pflag.FlagSet) {
 	cli.Allow(f, "completion", &d.Complete)
 	cli.Allow(f, "unreadable", &d.AllowUnreadable)
 	cli.Allow(f, "broken-latest", &d.brokenLatest)
-	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "")
 }
 
 // site opens a DEST.
