@@ -256,9 +256,9 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 	if err != nil {
 		return fail(err)
 	}
-	if err = disk.rename(dir, s.old()); errors.Is(err, syscall.EXDEV) {
+	removed, err := moveAway(disk, dir, s.old())
+	if removed {
 		note = fmt.Sprintf("%s was removed file by file, because %s", d.path(dir), fixed)
-		err = disk.removeAll(dir)
 	}
 	s.close(false)
 	if err == nil {
