@@ -19,7 +19,8 @@ type Site struct {
 	// Shared is true if all providers have one destination. Those of one
 	// version are then one release, as on GitHub.
 	Shared bool
-	// Of returns the destination of a provider, and that of all if Shared.
+	// Of returns the destination of a provider, and that of all if Shared. It is safe for
+	// concurrent use.
 	Of func(p layouts.Provider) (Destination, error)
 }
 

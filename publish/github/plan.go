@@ -3,12 +3,9 @@ package github
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -67,7 +64,6 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*job, error)
 		return nil, err
 	}
 	j := &job{Repository: d, r: r, home: h, sums: map[string]repo.Sum{}, read: map[int64]repo.Sum{}}
-	plan := sha256.New()
 	for _, a := range r.Artifacts {
 		sum, err := a.Digest(ctx)
 		if err != nil {
@@ -75,14 +71,10 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*job, error)
 		}
 		j.sums[a.Name] = sum
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.sums)) {
-		fmt.Fprintf(plan, "%s  %s\n", j.sums[name], name)
-	}
-	j.mark = marker{version: r.Version, plan: digits(plan), tool: d.opt.Tool}
-	return j, nil
+	id, err := publish.ContentID(ctx, r)
+	j.mark = marker{version: r.Version, plan: id, tool: d.opt.Tool}
+	return j, err
 }
-
-func digits(h hash.Hash) string { return repo.Sum(h.Sum(nil)).String() }
 
 // writable refuses a repository that takes no releases from this token.
 func (j *job) writable() error {

@@ -145,10 +145,14 @@ func (d *Folder) URL(p layouts.Provider, version, componentsFile string) (string
 	if err := publish.CheckFileName(componentsFile); err != nil {
 		return "", err
 	}
-	name := filepath.ToSlash(d.path(path.Join(dir, componentsFile)))
-	text := (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(name, "/")}).String()
-	// Clusterctl replaces variables in URLs, and then takes the URL apart.
-	return strings.ReplaceAll(text, "$", "%24"), nil
+	return FileURL(d.path(path.Join(dir, componentsFile))), nil
+}
+
+// FileURL is the URL of a path as clusterctl reads it: it replaces variables in URLs, and
+// then takes the URL apart.
+func FileURL(name string) string {
+	name = "/" + strings.TrimPrefix(filepath.ToSlash(name), "/")
+	return strings.ReplaceAll((&url.URL{Scheme: "file", Path: name}).String(), "$", "%24")
 }
 
 // Versions lists what clusterctl lists: real folders with the name of a

@@ -433,7 +433,7 @@ func (m *run) config(releases []Locked) (*Config, error) {
 	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: OverridesFolder(dir, m.here(), runtime.GOOS == "windows")}
 	for _, l := range Newest(releases) {
 		p := l.Identity()
-		to, err := m.to(p)
+		to, err := m.To.Of(p)
 		if err != nil {
 			return nil, err
 		}

@@ -243,8 +243,6 @@ type run struct {
 	beside beside
 	// otherPlatforms says that the last run brought images for others.
 	otherPlatforms bool
-	// opening guards To.Of, which need not be safe for concurrent use.
-	opening sync.Mutex
 
 	// What follows is guarded by mu as long as releases are copied.
 	mu     sync.Mutex
@@ -272,17 +270,10 @@ type run struct {
 	result       Result
 }
 
-// to returns the place of a provider in the mirror.
-func (m *run) to(p layouts.Provider) (publish.Destination, error) {
-	m.opening.Lock()
-	defer m.opening.Unlock()
-	return m.To.Of(p)
-}
-
 // at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it
 // is not there.
 func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
-	to, err := m.to(l.Identity())
+	to, err := m.To.Of(l.Identity())
 	if err != nil {
 		return nil, err
 	}

@@ -252,9 +252,7 @@ func (c *cargo) outcome(l *Locked, unchanged bool) Outcome {
 
 // put publishes releases that become visible together, and returns which were there.
 func (m *copier) put(ctx context.Context, releases []*repo.Release) (unchanged map[*repo.Release]bool, err error) {
-	site := m.To
-	site.Of = m.to
-	parcels, err := site.Parcels(ctx, releases)
+	parcels, err := m.To.Parcels(ctx, releases)
 	if err != nil {
 		return nil, err
 	}

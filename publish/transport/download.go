@@ -84,10 +84,7 @@ func (l *Link) Locate(ctx context.Context) {
 
 // Open is Download.
 func (l *Link) Open(ctx context.Context, size int64) (io.ReadCloser, error) {
-	d := &download{ctx: ctx, link: l, size: size, policy: Policy{}.withDefaults(), opened: time.Now(), since: time.Now()}
-	if t, ok := l.client.Transport.(*tripper); ok {
-		d.policy = t.policy
-	}
+	d := &download{ctx: ctx, link: l, size: size, policy: policyOf(l.client), opened: time.Now(), since: time.Now()}
 	l.mu.Lock()
 	f := l.found
 	l.found = found{} // a redirect need not be good for long

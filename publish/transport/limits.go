@@ -46,11 +46,7 @@ func (e *ExcessError) Error() string {
 // exceeds the limits fails with a *ExcessError while it is read.
 func Bounded(client *http.Client) *http.Client {
 	out := *client
-	next := client.Transport
-	timeout := Policy{}.withDefaults().Timeout
-	if t, ok := next.(*tripper); ok {
-		timeout = t.policy.Timeout
-	}
+	next, timeout := client.Transport, policyOf(client).Timeout
 	out.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(req)
 		switch {

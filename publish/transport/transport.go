@@ -176,6 +176,14 @@ func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http
 	}}
 }
 
+// policyOf is the policy of a client.
+func policyOf(client *http.Client) Policy {
+	if t, ok := client.Transport.(*tripper); ok {
+		return t.policy
+	}
+	return Policy{}.withDefaults()
+}
+
 // redirectError is why a redirect is not followed. What was asked for stands in its
 // place, because the server chose the URL that it leads to.
 type redirectError struct {

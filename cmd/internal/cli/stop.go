@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,8 +16,6 @@ const Grace = 120 * time.Millisecond
 
 // stopping is how a run ends before its time.
 type stopping struct {
-	closing atomic.Bool // see CloseWhenStopped
-
 	mu   sync.Mutex
 	shut bool
 	// written are the output files that are whole.
@@ -146,9 +143,6 @@ func (s *stopping) run(ctx context.Context, do func(context.Context) error, ende
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-	}
-	if s.closing.Load() {
-		return <-done
 	}
 	select {
 	case err := <-done:

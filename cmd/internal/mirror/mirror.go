@@ -183,8 +183,10 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	if bundle != "" {
-		if len(args) == 1 && isMirror(env, args[0]) {
-			return f.pack(ctx, env, args[0], bundle)
+		if len(args) == 1 && !open.IsURL(args[0]) {
+			if _, err := os.Stat(filepath.Join(env.Path(args[0]), layouts.LockFile)); err == nil {
+				return f.pack(ctx, env, args[0], bundle)
+			}
 		}
 		if f.to, f.out = f.out, ""; f.to == "" {
 			if f.to, err = os.MkdirTemp("", "clusterctl-repo-"); err != nil {

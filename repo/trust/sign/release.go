@@ -44,7 +44,7 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 			return nil, err
 		}
 		if claimed := identitiesIn(old); len(claimed) > 0 && !slices.Equal(claimed, head) {
-			return nil, &identityError{Path: list.Path, Signed: claimed, Found: head}
+			return nil, identityError(list.Path, claimed, head...)
 		}
 	}
 	out := without(r, layouts.ChecksumFile, layouts.SignatureFile)
