@@ -59,12 +59,6 @@ type shelf struct {
 	p layouts.Provider
 }
 
-func (s shelf) Versions(ctx context.Context) ([]string, error) { return s.Folder.Versions(ctx, s.p) }
-
-func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error) {
-	return s.Folder.Fetch(ctx, s.p, version)
-}
-
 // Siblings are the folders of the other providers.
 func (s shelf) Siblings(context.Context) (map[layouts.Provider]publish.Destination, error) {
 	entries, err := os.ReadDir(s.root)
@@ -96,10 +90,6 @@ func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
 	return publish.VerifyFiles(ctx, got, r)
 }
 
-func (s shelf) URL(version, componentsFile string) (string, error) {
-	return s.Folder.URL(s.p, version, componentsFile)
-}
-
 // String returns the path of the folder.
 func (d *Folder) String() string { return d.root }
 
@@ -129,23 +119,23 @@ func releaseDir(p layouts.Provider, version string) (string, error) {
 
 // URL returns a file URL, the form in which clusterctl takes a path on every
 // platform (clusterctl: newLocalRepository).
-func (d *Folder) URL(p layouts.Provider, version, componentsFile string) (string, error) {
+func (s shelf) URL(version, componentsFile string) (string, error) {
 	const latest = "latest" // a word that clusterctl resolves, not a folder
-	dir, err := labelDir(p)
+	dir, err := labelDir(s.p)
 	switch {
 	case err != nil:
 		return "", err
 	case version == latest:
 		dir = path.Join(dir, latest)
 	default:
-		if dir, err = releaseDir(p, version); err != nil {
+		if dir, err = releaseDir(s.p, version); err != nil {
 			return "", err
 		}
 	}
 	if err := publish.CheckFileName(componentsFile); err != nil {
 		return "", err
 	}
-	return FileURL(d.path(path.Join(dir, componentsFile))), nil
+	return FileURL(s.path(path.Join(dir, componentsFile))), nil
 }
 
 // FileURL is the URL of a path as clusterctl reads it: it replaces variables in URLs, and
@@ -157,17 +147,17 @@ func FileURL(name string) string {
 
 // Versions lists what clusterctl lists: real folders with the name of a
 // semantic version (clusterctl: localRepository.GetVersions).
-func (d *Folder) Versions(ctx context.Context, p layouts.Provider) ([]string, error) {
+func (s shelf) Versions(ctx context.Context) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	label, err := labelDir(p)
+	label, err := labelDir(s.p)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(d.path(label))
+	entries, err := os.ReadDir(s.path(label))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the versions of %s: %w", p, err)
+		return nil, fmt.Errorf("list the versions of %s: %w", s.p, err)
 	}
 	var folders []string
 	for _, e := range entries {
@@ -180,12 +170,12 @@ func (d *Folder) Versions(ctx context.Context, p layouts.Provider) ([]string, er
 
 // Fetch lists a published release. Its files may be links as long as they do
 // not leave the destination.
-func (d *Folder) Fetch(ctx context.Context, p layouts.Provider, version string) (*repo.Release, error) {
-	dir, err := releaseDir(p, version)
+func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	dir, err := releaseDir(s.p, version)
 	if err != nil {
 		return nil, err
 	}
-	return folder.OpenRelease(ctx, d.root, dir, p, version)
+	return folder.OpenRelease(ctx, s.root, dir, s.p, version)
 }
 
 // Plan reports whether r is published already; see Put for the refusals.
@@ -307,7 +297,7 @@ func (d *Folder) compare(ctx context.Context, r *repo.Release) (published bool, 
 	if found, err := d.has(r.Provider.Label(), r.Version); !found {
 		return false, err
 	}
-	old, err := d.Fetch(ctx, r.Provider, r.Version)
+	old, err := shelf{d, r.Provider}.Fetch(ctx, r.Version)
 	if err != nil {
 		return false, err
 	}

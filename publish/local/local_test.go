@@ -106,7 +106,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 	if err != nil || string(data) != "v1.2.0" {
 		t.Errorf("%q %v", data, err)
 	}
-	got, err := d.Versions(t.Context(), foo)
+	got, err := shelf{d, foo}.Versions(t.Context())
 	if diff := cmp.Diff([]string{"v1.2.0", "v1.10.0-rc.1", "v1.10.0"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
@@ -135,7 +135,7 @@ func TestURL(t *testing.T) {
 		{layouts.Provider{}, "latest", "x.yaml", ""},
 		{layouts.Provider{Type: layouts.Addon, Name: "../x"}, "v1.0.0", "x.yaml", ""},
 	} {
-		got, err := d.URL(tc.p, tc.version, tc.file)
+		got, err := shelf{d, tc.p}.URL(tc.version, tc.file)
 		if tc.want == "" {
 			if err == nil {
 				t.Errorf("%v: got %s, want an error", tc, got)
@@ -152,25 +152,25 @@ func TestURL(t *testing.T) {
 func TestNothingPublished(t *testing.T) {
 	root := filepath.Join(given.MemoryDir(t), "r")
 	d := destination(t, root)
-	if got, err := d.Versions(t.Context(), foo); err != nil || len(got) != 0 {
+	if got, err := (shelf{d, foo}).Versions(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("got %v %v", got, err)
 	}
-	if _, err := d.Fetch(t.Context(), foo, "v1.0.0"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := (shelf{d, foo}).Fetch(t.Context(), "v1.0.0"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading made the folder: %v", err)
 	}
 	for _, p := range []layouts.Provider{{}, {Type: layouts.Addon, Name: ".."}, {Type: layouts.Addon, Name: "x/../.."}} {
-		if _, err := d.Versions(t.Context(), p); err == nil {
+		if _, err := (shelf{d, p}).Versions(t.Context()); err == nil {
 			t.Errorf("versions of %v", p)
 		}
-		if _, err := d.Fetch(t.Context(), p, "v1.0.0"); err == nil {
+		if _, err := (shelf{d, p}).Fetch(t.Context(), "v1.0.0"); err == nil {
 			t.Errorf("release of %v", p)
 		}
 	}
 	for _, v := range []string{"", ".", "..", "latest", "v1.0.0/../v1.0.0"} {
-		if _, err := d.Fetch(t.Context(), foo, v); err == nil {
+		if _, err := (shelf{d, foo}).Fetch(t.Context(), v); err == nil {
 			t.Errorf("version %q", v)
 		}
 	}
@@ -491,7 +491,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if err != nil || !strings.Contains(note, "file by file") {
 		t.Errorf("%q, %v", note, err)
 	}
-	if versions, err := d.Versions(t.Context(), foo); err != nil || !slices.Equal(versions, []string{"v1.1.0"}) {
+	if versions, err := (shelf{d, foo}).Versions(t.Context()); err != nil || !slices.Equal(versions, []string{"v1.1.0"}) {
 		t.Errorf("%q, %v", versions, err)
 	}
 	clean(t, root)
