@@ -156,7 +156,6 @@ func (j *job) look(ctx context.Context, trouble bool) (*state, error) {
 	return s, again(err) // another user may have deleted what a list just showed
 }
 
-// see looks once.
 func (j *job) see(ctx context.Context, whole bool) (*state, error) {
 	s := &state{whole: whole || j.draft == 0}
 	if s.whole {
@@ -219,7 +218,6 @@ func (s *state) add(r *release, version string) bool {
 	return true
 }
 
-// table decides what is next.
 func (j *job) table() converge.Table[*state] {
 	return converge.Table[*state]{
 		{

@@ -20,7 +20,6 @@ type Options struct {
 	APIURL string
 	// Project is the path of the project with its groups, or its number.
 	Project string
-	// Package is the name of the generic package.
 	Package string
 	// File is the components file, if it is known. With a token that may not
 	// list packages Fetch asks for it, and Put refuses a release without it.
@@ -53,7 +52,6 @@ type Package struct {
 	server string
 	// base is the server whose API is asked, which may have another name.
 	base string
-	// host is that of base.
 	host string
 	// unreadable says why clusterctl cannot read the package, or is nil.
 	unreadable error
@@ -183,7 +181,6 @@ func (p *Package) URL(version, componentsFile string) (string, error) {
 	return p.fileURL(version, componentsFile), nil
 }
 
-// String names the project and the package.
 func (p *Package) String() string {
 	return p.server + "/" + p.o.Project + " (package " + p.o.Package + ")"
 }

@@ -191,7 +191,6 @@ func (s step) String() string {
 	return out
 }
 
-// table decides what is next.
 func (j *job) table() converge.Table[state] {
 	return converge.Table[state]{
 		{

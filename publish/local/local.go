@@ -43,7 +43,6 @@ func New(path string) (*Folder, error) {
 	return &Folder{root: root, open: openDisk}, nil
 }
 
-// Site returns the folder as a place to publish to.
 func (d *Folder) Site() publish.Site {
 	return publish.Site{Name: d.root, Of: func(p layouts.Provider) (publish.Destination, error) {
 		if _, err := labelDir(p); err != nil {
@@ -90,7 +89,6 @@ func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
 	return publish.VerifyFiles(ctx, got, r)
 }
 
-// String returns the path of the folder.
 func (d *Folder) String() string { return d.root }
 
 func (d *Folder) path(name string) string {

@@ -42,7 +42,6 @@ func (b beside) open() (*os.Root, error) {
 	return os.OpenRoot(b.dir)
 }
 
-// errOdd says that something lies in the place of a file.
 var errOdd = errors.New("it is not a plain file or folder, such as a symbolic link or a pipe; remove it")
 
 // plain refuses a name under which, or above which, lies something else than a
@@ -481,7 +480,6 @@ func listedIn(sums []byte, name string, data []byte) bool {
 	return bytes.Contains(sums, []byte(sumOf(data).String()+"  "+name+"\n"))
 }
 
-// remember adds a copied release to what is known.
 func (m *run) remember(e entry) {
 	m.book.Add(&Lock{Sources: []Listing{e.Listing}, Releases: []Locked{e.Release}})
 	m.images[e.Release.ReleaseName] = e.Images

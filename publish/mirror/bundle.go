@@ -153,7 +153,6 @@ func (b *Bundle) ended() error {
 	}
 }
 
-// inMemory reads a file that is kept in memory.
 func inMemory(t io.Reader, h *tar.Header) ([]byte, error) {
 	if h.Size > files.MaxSize {
 		return nil, fmt.Errorf("%s has %d bytes, more than %d", h.Name, h.Size, files.MaxSize)
@@ -176,10 +175,8 @@ func parseIndex(data []byte) (map[string]repo.Sum, error) {
 	return out, nil
 }
 
-// Close closes the file.
 func (b *Bundle) Close() error { return b.file.Close() }
 
-// String is the path of the bundle.
 func (b *Bundle) String() string { return b.name }
 
 // File returns a file as an artifact that states its checksum. The error wraps
@@ -215,7 +212,6 @@ func (b *Bundle) read(name string) ([]byte, error) {
 	return a.Bytes()
 }
 
-// open opens a file that is listed.
 func (b *Bundle) open(name string) (a *repo.Artifact, close func() error, err error) {
 	a, err = b.File(name)
 	return a, func() error { return nil }, err

@@ -25,18 +25,12 @@ import (
 // problemKind says in which way a file is not what the mirror should hold.
 type problemKind string
 
-// The kinds of problems.
 const (
-	// missing files are listed, and not there.
-	missing problemKind = "missing"
-	// Damaged files have another content than the lock or the checksums say.
-	Damaged problemKind = "damaged"
-	// Unexpected files are in no list.
+	missing    problemKind = "missing"
+	Damaged    problemKind = "damaged"
 	Unexpected problemKind = "unexpected"
-	// unfinished is what a run left that was stopped.
 	unfinished problemKind = "unfinished"
-	// Unsigned files have no signature by one of the demanded keys.
-	Unsigned problemKind = "unsigned"
+	Unsigned   problemKind = "unsigned"
 )
 
 // Words are all kinds; see report.Document.
@@ -44,7 +38,6 @@ func (problemKind) Words() []string {
 	return []string{string(missing), string(Damaged), string(Unexpected), string(unfinished), string(Unsigned)}
 }
 
-// Problem is one thing that is wrong with a mirror.
 type Problem struct {
 	Kind     problemKind `json:"kind" doc:"missing: listed but absent; damaged: the content differs from the record; unexpected: not listed; unfinished: left by an interrupted run; unsigned: without a signature by a required key"`
 	Path     string      `json:"path" doc:"the file, relative to the root of the mirror, with slashes"`
@@ -53,7 +46,6 @@ type Problem struct {
 	Version  string      `json:"version,omitempty" doc:"the version; absent like provider"`
 }
 
-// Report is what Check found.
 type Report struct {
 	Releases int       `json:"releases" doc:"the number of releases that were checked"`
 	Files    int       `json:"files" doc:"the number of files that were checked"`
@@ -277,7 +269,6 @@ func releasePath(lock *Lock, l *Locked) string {
 	return path.Join(lock.Settings.Folder, l.Provider, l.Version)
 }
 
-// checksum is a line of a checksum file.
 type checksum struct {
 	Name string
 	Sum  repo.Sum

@@ -23,7 +23,6 @@ type Config struct {
 	OverridesFolder string `json:"overridesFolder,omitempty"`
 }
 
-// ConfigProvider is an entry of the provider list.
 type ConfigProvider struct {
 	Name string               `json:"name"`
 	Type layouts.ProviderType `json:"type"`
@@ -43,7 +42,6 @@ const configComment = `# Made by clusterctl-repo mirror, which rewrites it in ea
 # are fixed, so that clusterctl asks for nothing that is not in the mirror.
 `
 
-// Marshal returns the text of the file.
 func (c *Config) Marshal() ([]byte, error) {
 	text, err := yamldoc.Marshal(c)
 	return append([]byte(configComment), text...), err

@@ -424,7 +424,6 @@ func (m *run) operator(releases []Locked, c *Config) ([]byte, error) {
 	return OperatorProviders(releases, urls)
 }
 
-// config makes the clusterctl.yaml.
 func (m *run) config(releases []Locked) (*Config, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {

@@ -23,14 +23,12 @@ type ImageInventory struct {
 	Releases []ReleaseName `json:"releases"`
 }
 
-// ReleaseName names a release.
 type ReleaseName struct {
 	// Provider is the label.
 	Provider string `json:"provider"`
 	Version  string `json:"version"`
 }
 
-// MirroredImage is one image.
 type MirroredImage struct {
 	// Ref is how it is written. It is a text with variables if the user has to
 	// give a value.
@@ -54,7 +52,6 @@ type imagePlace struct {
 	inventory.Image
 }
 
-// The levels of confidence.
 const (
 	certain = "certain"
 	likely  = "likely"
@@ -164,7 +161,6 @@ func SortImages(images []inventory.Image) {
 	})
 }
 
-// Marshal returns the text of the file.
 func (inv *ImageInventory) Marshal() ([]byte, error) { return indent(inv) }
 
 // indent writes a document for programs and people.

@@ -20,7 +20,6 @@ import (
 // DefaultJobs is how many files are downloaded at a time by default.
 const DefaultJobs = 8
 
-// Options say how to mirror.
 type Options struct {
 	Place
 	Trust
@@ -101,8 +100,7 @@ type Trust struct {
 type Outcome struct {
 	Provider layouts.Provider
 	Version  string
-	// From is the source.
-	From string
+	From     string
 	// Unchanged is true if it was in the mirror already.
 	Unchanged bool
 	// Files and Bytes count what the release consists of.
@@ -110,7 +108,6 @@ type Outcome struct {
 	Bytes int64
 }
 
-// Result is what a run did.
 type Result struct {
 	// Outcomes are sorted by provider and version.
 	Outcomes []Outcome

@@ -20,7 +20,6 @@ import (
 // Source is a place that releases are copied from. Every publish.Destination is
 // one.
 type Source interface {
-	// Versions lists the versions that can be read.
 	Versions(ctx context.Context) ([]string, error)
 	// Fetch lists a release. The error wraps fs.ErrNotExist if there is none.
 	// If the provider of the release is zero, its files tell who shares it.
@@ -72,10 +71,8 @@ func ParseSelector(text string) (Selector, error) {
 	return Selector{rule: rule, text: text}, nil
 }
 
-// Exactly selects one version.
 func Exactly(version string) Selector { return Selector{exact: version, text: version} }
 
-// String is the text that was parsed.
 func (s Selector) String() string {
 	if s.text == "" {
 		return layouts.Latest
@@ -83,7 +80,6 @@ func (s Selector) String() string {
 	return s.text
 }
 
-// IsLatest reports whether the latest version is meant.
 func (s Selector) IsLatest() bool { return s.exact == "" && s.rule == nil }
 
 // fits reports whether a version is the one that was named, or in the range.

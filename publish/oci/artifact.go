@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	// artifactType marks the manifest of a release.
 	artifactType = "application/vnd.clusterctl-repo.release.v1"
 	// aliasOf is the annotation of a layer that only gives a file of the
 	// release, which it names, a second title.

@@ -162,5 +162,4 @@ func (s *Status) Lacks(wanted []string) []string {
 	})
 }
 
-// Missing reports whether the registry says that it does not have the image.
 func (s *Status) Missing() bool { return errors.Is(s.Err, fs.ErrNotExist) }

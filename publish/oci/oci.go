@@ -39,8 +39,7 @@ type Options struct {
 	// TakeOver ignores that other content has the claim.
 	TakeOver bool
 	// Base makes the connections; nil is transport.Usual.
-	Base http.RoundTripper
-	// Policy says how long to wait for what.
+	Base   http.RoundTripper
 	Policy transport.Policy
 }
 
@@ -86,7 +85,6 @@ func New(o Options) (*Repository, error) {
 	}, nil
 }
 
-// String returns oci://host/repository.
 func (d *Repository) String() string {
 	return "oci://" + d.remote.Reference.Registry + "/" + d.remote.Reference.Repository
 }
@@ -132,7 +130,6 @@ func (d *Repository) URL(version, componentsFile string) (string, error) {
 	return d.reference(version), nil
 }
 
-// checkTag refuses a version that cannot be a tag.
 func (d *Repository) checkTag(version string) error {
 	v, err := layouts.ParseVersion(version)
 	if err != nil {

@@ -54,9 +54,8 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 // state is what is there of a version.
 type state struct {
 	// there: the tag has the content of the release, under desc.
-	there bool
-	desc  v1.Descriptor
-	// conflict is set if it has other content.
+	there    bool
+	desc     v1.Descriptor
 	conflict error
 }
 
@@ -77,7 +76,6 @@ type upload struct {
 	tagged bool
 }
 
-// table decides what is next.
 func (p *upload) table() converge.Table[state] {
 	return converge.Table[state]{
 		{
@@ -123,7 +121,6 @@ func (p *upload) table() converge.Table[state] {
 	}
 }
 
-// look reads the tag.
 func (p *upload) look(ctx context.Context, _ bool) (s state, err error) {
 	desc, data, err := p.d.get(ctx, p.b.release.Version)
 	switch {

@@ -183,10 +183,8 @@ func (p *Places) Registry(host, repository string) (*oci.Repository, error) {
 	return oci.New(p.oci(host, repository, Options{}))
 }
 
-// Image names a container image.
 type Image = oci.Image
 
-// CheckImages asks the registries of images for them.
 func (p *Places) CheckImages(ctx context.Context, images []Image) []oci.Status {
 	return oci.CheckImages(ctx, images, p.Registry)
 }

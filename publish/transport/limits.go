@@ -37,7 +37,6 @@ const (
 // Asking again does not help.
 type ExcessError struct{ Host, What string }
 
-// Error names the server and the limit.
 func (e *ExcessError) Error() string {
 	return fmt.Sprintf("%s sends %s; it may not be the intended server", e.Host, e.What)
 }
@@ -66,7 +65,6 @@ func Bounded(client *http.Client) *http.Client {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip calls the function.
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // bounded is the body of an answer of an API.
@@ -128,7 +126,6 @@ func Pages(ctx context.Context, policy Policy, host string, page func(ctx contex
 	}
 }
 
-// IsExcess reports whether a server exceeded a limit.
 func IsExcess(err error) bool {
 	_, ok := errors.AsType[*ExcessError](err)
 	return ok

@@ -120,7 +120,6 @@ func (p Policy) AtLeast(pause func() time.Duration) Policy {
 	return p
 }
 
-// Wait waits as Sleep does.
 func (p Policy) Wait(ctx context.Context, d time.Duration) error {
 	return p.withDefaults().Sleep(ctx, d)
 }
@@ -147,7 +146,6 @@ type RateLimitError struct {
 	Wait time.Duration
 }
 
-// Error says how long, and what to do.
 func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("%s accepts no more requests for %s (rate limit); wait that long, or use a token with a higher limit", e.Host, e.Wait.Round(time.Second))
 }
@@ -176,7 +174,6 @@ func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http
 	}}
 }
 
-// policyOf is the policy of a client.
 func policyOf(client *http.Client) Policy {
 	if t, ok := client.Transport.(*tripper); ok {
 		return t.policy
@@ -191,7 +188,6 @@ type redirectError struct {
 	error
 }
 
-// Unwrap returns the reason.
 func (e *redirectError) Unwrap() error { return e.error }
 
 // secretHeaders are those that bring credentials.
@@ -215,7 +211,6 @@ func (t *tripper) echoes(u *url.URL, first *http.Request) bool {
 	})
 }
 
-// maxRedirects is how many redirects a request may take.
 const maxRedirects = 10
 
 func checkRedirect(req *http.Request, via []*http.Request) error {

@@ -96,7 +96,6 @@ type filled struct {
 	shape shape
 }
 
-// Set implements pflag.Value.
 func (f filled) Set(value string) error {
 	parts := []string{value}
 	if f.Type() == "stringSlice" {
@@ -181,7 +180,6 @@ func given(f *pflag.Flag) pflag.Value {
 // Core is the flag --core-version.
 type Core struct{ value string }
 
-// Bind adds the flag.
 func (c *Core) Bind(f *pflag.FlagSet) {
 	f.StringVar(&c.value, "core-version", "", "")
 }

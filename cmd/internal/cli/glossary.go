@@ -186,7 +186,6 @@ func Allow(f *pflag.FlagSet, word string, to *bool) {
 // allowed is the value of --allow: what each word sets.
 type allowed map[string]*bool
 
-// String implements pflag.Value.
 func (a allowed) String() string {
 	var on []string
 	for word, to := range a {
@@ -198,7 +197,6 @@ func (a allowed) String() string {
 	return strings.Join(on, ",")
 }
 
-// Set implements pflag.Value.
 func (a allowed) Set(value string) error {
 	for word := range strings.SplitSeq(value, ",") {
 		to, ok := a[strings.TrimSpace(word)]
@@ -210,7 +208,6 @@ func (a allowed) Set(value string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (a allowed) Type() string { return "words" }
 
 // Unknown is the error of wrong usage for a word that is not among those that there are,

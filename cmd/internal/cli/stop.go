@@ -40,7 +40,6 @@ type gate struct {
 	err error
 }
 
-// Write implements io.Writer.
 func (g *gate) Write(p []byte) (int, error) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
@@ -87,7 +86,6 @@ func (g *gate) failure() error {
 	return g.err
 }
 
-// Unwrap returns what is written to.
 func (g *gate) Unwrap() io.Writer { return g.w }
 
 // all writes a text that may come in parts. An interrupt waits for the last of them,

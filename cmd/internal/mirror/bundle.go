@@ -137,7 +137,6 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 	return wants, true, nil
 }
 
-// close closes the bundles.
 func (f *flags) close() {
 	for _, b := range f.bundles {
 		b.Close() // only read

@@ -30,7 +30,6 @@ import (
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
-// flags are the flags of mirror.
 type flags struct {
 	to, out       string
 	certManager   string
@@ -59,7 +58,6 @@ const usualCertManager = "default"
 // externalCertManager is the value for a site whose clusters have their own.
 const externalCertManager = "external"
 
-// Command is the verb mirror, with those below it.
 func Command(env *cli.Env) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{

@@ -28,8 +28,7 @@ type delivery struct {
 	dryRun   bool
 	receipt  string
 	receipts []receipt
-	// notes is the file of --notes-file.
-	notes string
+	notes    string
 	// brokenLatest publishes although clusterctl cannot resolve "latest" then.
 	brokenLatest bool
 	maxWait      time.Duration
@@ -50,7 +49,6 @@ type receiptBody struct {
 	Releases []receipt `json:"releases" doc:"an entry for each release and place that it was published to"`
 }
 
-// bind adds the flags.
 func (d *delivery) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&d.to, "to", nil, "") // a comma belongs to the name, as in mirror --to
 	f.BoolVar(&d.dryRun, "dry-run", false, "")
@@ -66,7 +64,6 @@ func (d *delivery) bind(f *pflag.FlagSet) {
 	cli.Allow(f, "broken-latest", &d.brokenLatest)
 }
 
-// site opens a DEST.
 func (d *delivery) site(env *cli.Env, name string) (publish.Site, error) {
 	o := d.Options
 	if d.notes != "" {

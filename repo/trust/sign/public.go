@@ -79,7 +79,6 @@ func digest(h crypto.Hash, message []byte) []byte {
 	return d.Sum(nil)
 }
 
-// PublicKey verifies signatures.
 type PublicKey struct {
 	key crypto.PublicKey
 	alg *algorithm

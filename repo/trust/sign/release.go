@@ -183,9 +183,7 @@ func plain(r *repo.Release) error {
 
 // SignatureError is a signature of a checksum file that none of the keys made.
 type SignatureError struct {
-	// Path is where the signature is.
 	Path string
-	// Keys were tried.
 	Keys []*PublicKey
 }
 
