@@ -291,13 +291,7 @@ func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result,
 		}
 		defer m.release()
 	}
-	var result publish.Result
-	var err error
-	if m.DryRun {
-		result, err = p.To.Plan(ctx, p.Release)
-	} else {
-		result, err = p.Publish(ctx)
-	}
+	result, err := p.Publish(ctx, m.DryRun)
 	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || m.Folder == nil ||
 		!m.AcceptChanged && !m.Repair {
 		return result, err

@@ -61,7 +61,6 @@ var Glossary = map[string]string{
 	"level":                       "call the hooks that this `LEVEL` allows",
 	"like":                        "make the files of the release `TARGET` again, a folder or URL (default: the latest release of the git remote)",
 	"list-variables":              "print the variables instead of the cluster",
-	"max-wait":                    "wait at most this `DURATION` when a server limits the rate of requests",
 	"min-severity":                "show only findings of this `SEVERITY` or above",
 	"name":                        "use or expect this `NAME` for the ExtensionConfig",
 	"namespace":                   "work only in this `NAMESPACE`",

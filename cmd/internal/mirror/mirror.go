@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,7 +40,6 @@ type flags struct {
 	dryRun        bool
 	acceptChanged bool
 	pushImages    bool
-	maxWait       time.Duration
 	// bundles are those among the TARGETs.
 	bundles []*mirror.Bundle
 	// suspects are files below layouts.ImagesFolder that were damaged.
@@ -152,7 +150,6 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "")
 	cli.Allow(flags, "changed", &f.acceptChanged)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "")
-	cli.BindMaxWait(flags, &f.maxWait)
 }
 
 func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
@@ -349,12 +346,11 @@ func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 		}
 	}
 	opts.Settings, opts.Apart = f.settings, f.out != ""
-	env.Places().Policy.MaxWait = f.maxWait
 	site, err := targets.Site(env, f.to, open.Options{URL: f.settings.URL})
 	if err != nil {
 		return err
 	}
-	opts.To = site.With(publish.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }))
+	opts.To = site.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) })
 	opts.Dir = env.Path(f.out)
 	opts.To.Name = f.to
 	folder, err := env.Places().Folder(f.to)
