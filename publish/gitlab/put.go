@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/xanzy/go-gitlab"
 
@@ -90,8 +89,6 @@ type job struct {
 	refused map[string]error
 	// claimed is true once no other content can be published.
 	claimed bool
-	// looked is when the gate was last looked at.
-	looked time.Time
 	// left are names of which older files could not be deleted.
 	left []string
 }
@@ -354,27 +351,15 @@ func (j *job) unhide(context.Context, state) error {
 	return &publish.Temporary{Err: fmt.Errorf("another publisher is working on %s and hides it meanwhile", j.r.Version)}
 }
 
-// claimLook is how long uploads continue without a look at the gate while the version
-// is claimed.
-const claimLook = time.Second
-
 // overtaken reports whether somebody opened the gate since the last look. Then
 // another upload would change what readers get. A list has just been looked at
 // before the first step, but asking for files one by one takes its time. A claim
-// keeps all publishers away that know of claims, so that the others need not be
-// looked for before each of many small files.
+// keeps all publishers away that know of claims.
 func (j *job) overtaken(ctx context.Context, s state, step step, first bool) (bool, error) {
-	if first && s.listed {
-		j.looked = time.Now()
-	}
-	if _, there := s.winner(j.gate().Name); there || first && s.listed || step.upload == nil {
-		return false, nil
-	}
-	if j.claimed && time.Since(j.looked) < claimLook {
+	if _, there := s.winner(j.gate().Name); there || first && s.listed || step.upload == nil || j.claimed {
 		return false, nil
 	}
 	_, err := j.p.probe(ctx, j.r.Version, j.gate().Name)
-	j.looked = time.Now()
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
