@@ -94,18 +94,18 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// openArtifact opens a plain file, which can be read once, until it is closed.
-func openArtifact(root *os.Root, name string) (a *repo.Artifact, close func() error, err error) {
+// artifactAt is a plain file, which is opened when it is read.
+func artifactAt(root *os.Root, name string) (*repo.Artifact, error) {
 	f, err := openFile(root, name, os.O_RDONLY)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		f.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) { return io.NopCloser(f), nil }), f.Close, nil
+	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) { return openFile(root, name, os.O_RDONLY) }), nil
 }
 
 // read returns a file, nil if it is not there.

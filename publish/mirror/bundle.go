@@ -212,11 +212,6 @@ func (b *Bundle) read(name string) ([]byte, error) {
 	return a.Bytes()
 }
 
-func (b *Bundle) open(name string) (a *repo.Artifact, close func() error, err error) {
-	a, err = b.File(name)
-	return a, func() error { return nil }, err
-}
-
 // Export writes the mirror in dir as a bundle, which takes the place of the file of
 // that name in one step, or of the one that a symbolic link of that name leads to. It
 // returns the checksum of the bundle. A mirror that Check would find something wrong
@@ -326,7 +321,7 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	}
 	slices.SortFunc(listed, func(a, b checksum) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range listed {
-		a, close, err := openArtifact(root, f.Name)
+		a, err := artifactAt(root, f.Name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, files.Cause(err))
 		}
@@ -334,7 +329,6 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 		if err = t.WriteHeader(header(f.Name, a.Size)); err == nil {
 			sum, err = a.Copy(ctx, t)
 		}
-		_ = close() // reading is over
 		if err != nil {
 			return err
 		}

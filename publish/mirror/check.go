@@ -93,14 +93,14 @@ func check(ctx context.Context, name string, jobs int, contents bool) (*Report, 
 			return c.report, nil
 		}
 		defer b.Close()
-		c.read, c.open = b.read, b.open
+		c.read, c.file = b.read, b.File
 	} else {
 		if c.root, err = os.OpenRoot(name); err != nil {
 			return nil, fmt.Errorf("open the mirror %s: %w", name, files.Cause(err))
 		}
 		defer c.root.Close()
 		c.read = c.beside.read
-		c.open = func(name string) (*repo.Artifact, func() error, error) { return openArtifact(c.root, name) }
+		c.file = func(name string) (*repo.Artifact, error) { return artifactAt(c.root, name) }
 	}
 	if err := c.lists(); err != nil {
 		return nil, err
@@ -144,10 +144,10 @@ type wanted struct {
 type checker struct {
 	beside beside
 	// root is the folder, or nil for a bundle. Its files are read, whole or step by
-	// step, with read and open.
+	// step, with read and file.
 	root *os.Root
 	read func(name string) ([]byte, error)
-	open func(name string) (a *repo.Artifact, close func() error, err error)
+	file func(name string) (*repo.Artifact, error)
 	// again restores what is not what it was, and remake removes what must not be
 	// there.
 	again, remake string
@@ -341,7 +341,7 @@ func (c *checker) contents(ctx context.Context) error {
 	err := each(ctx, len(names), c.jobs, func(ctx context.Context, i int) error {
 		w := c.wanted[names[i]]
 		v := &found[i]
-		a, close, err := c.open(names[i])
+		a, err := c.file(names[i])
 		if errors.Is(err, fs.ErrNotExist) {
 			v.kind, v.why = missing, "the file is not there"
 			return nil
@@ -350,7 +350,6 @@ func (c *checker) contents(ctx context.Context) error {
 			v.kind, v.why = Damaged, files.Cause(err).Error()
 			return nil
 		}
-		defer func() { _ = close() }() // reading is over
 		v.size = a.Size
 		if w.size >= 0 && w.size != v.size {
 			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, not the %d of %s", v.size, w.size, w.by)

@@ -189,18 +189,16 @@ func (o *Origin) PinAll(r *repo.Repository) error {
 	return o.Lacks(r.Path)
 }
 
-// Source returns the releases of a folder in the mirror, pinned.
-func (o *Origin) Source(s Source) Source { return pinnedSource{s, o} }
-
-type pinnedSource struct {
+// Recorded is the releases of a folder in a mirror, pinned.
+type Recorded struct {
 	Source
-	origin *Origin
+	Origin *Origin
 }
 
-func (s pinnedSource) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+func (s Recorded) Fetch(ctx context.Context, version string) (*repo.Release, error) {
 	r, err := s.Source.Fetch(ctx, version)
 	if err == nil {
-		err = s.origin.Pin(r)
+		err = s.Origin.Pin(r)
 	}
 	return r, err
 }
