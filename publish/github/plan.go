@@ -83,15 +83,12 @@ func (j *job) writable() error {
 		return errors.New("the repository is archived, so nothing can be published there; unarchive it or choose another one")
 	case h.Disabled:
 		return errors.New("the repository is disabled, so nothing can be published there; its owner has to ask GitHub why")
-	case h.Permissions != nil && !h.Permissions.Push && !installation(j.opt.Token):
+	case h.Permissions != nil && !h.Permissions.Push && !strings.HasPrefix(j.opt.Token, "ghs_"):
+		// GitHub says of all tokens of apps, as that of a workflow run, that they may not push.
 		return errors.New("the repository can be read but not written: " + j.needsWrite())
 	}
 	return nil
 }
-
-// installation reports whether a token belongs to an app, as that of a workflow
-// run does. GitHub says of all of them that they may not push.
-func installation(token string) bool { return strings.HasPrefix(token, "ghs_") }
 
 func prerelease(version string) bool {
 	v, err := layouts.ParseVersion(version)
@@ -263,9 +260,11 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "the draft to adopt has files that the release does not have", Step: "refuse",
-			Why:    "they were added for publication",
-			Is:     func(s *state) bool { return s.adopt && len(s.extra) > 0 },
-			Refuse: tooMuch,
+			Why: "they were added for publication",
+			Is:  func(s *state) bool { return s.adopt && len(s.extra) > 0 },
+			Refuse: func(s *state) error {
+				return fmt.Errorf("the draft %s holds %s, which the release does not have; delete it there, or add it to the release", s.work.Page, names(s.extra))
+			},
 		},
 		{
 			When: "the draft lacks the marker or the tag", Step: "adopt the draft",
@@ -327,10 +326,6 @@ func (j *job) inspect(ctx context.Context, s *state) (err error) {
 		return err
 	}
 	return j.audit(ctx, s)
-}
-
-func tooMuch(s *state) error {
-	return fmt.Errorf("the draft %s holds %s, which the release does not have; delete it there, or add it to the release", s.work.Page, names(s.extra))
 }
 
 // compare finds out how what is published differs. It never changes, but what

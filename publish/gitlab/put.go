@@ -223,7 +223,10 @@ func (j *job) table() converge.Table[state] {
 			When: "the components file is there, and the package is hidden again", Step: "wait, then upload the components file again",
 			Why: "another run with the same content that started at the same time hides it until it is done",
 			Is:  func(s state) bool { return s.hidden },
-			Do:  j.unhide,
+			Do: func(context.Context, state) error {
+				delete(j.sent, j.gate().Name) // so that it is uploaded again
+				return &publish.Temporary{Err: fmt.Errorf("another publisher is working on %s and hides it meanwhile", j.r.Version)}
+			},
 		},
 		{
 			When: "GitLab refuses a file and does not have it", Step: "refuse",
@@ -343,12 +346,6 @@ func (j *job) clear(ctx context.Context, s state) error {
 		}
 	}
 	return nil
-}
-
-// unhide lets the gate be opened again.
-func (j *job) unhide(context.Context, state) error {
-	delete(j.sent, j.gate().Name)
-	return &publish.Temporary{Err: fmt.Errorf("another publisher is working on %s and hides it meanwhile", j.r.Version)}
 }
 
 // overtaken reports whether somebody opened the gate since the last look. Then
@@ -525,8 +522,9 @@ func (j *job) do(ctx context.Context, s state, step step) error {
 }
 
 func (j *job) remove(ctx context.Context, pkg, file int) error {
-	err := j.p.deleteFile(ctx, pkg, file)
-	switch {
+	_, err := j.p.api().Packages.DeletePackageFile(j.p.o.Project, pkg, file, gitlab.WithContext(ctx))
+	switch err = j.p.explain(err); {
+	case refused(err, http.StatusNotFound):
 	case refused(err, http.StatusUnauthorized, http.StatusForbidden):
 		j.keep = true
 		return nil

@@ -2,7 +2,6 @@ package open
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -142,7 +141,7 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file, not a folder", name)
 	}
-	if _, err := os.Lstat(dir); err != nil && isArchive(dir) && !strings.HasSuffix(name, "/") {
+	if _, err := os.Lstat(dir); err != nil && slices.Contains(archives, filepath.Ext(dir)) && !strings.HasSuffix(name, "/") {
 		return nil, fmt.Errorf("%s would be a folder; only mirror writes an archive, and its name must end with .tar;"+
 			" make the folder first if you mean one", name)
 	}
@@ -165,11 +164,8 @@ func (p *Places) Misread(name string) error {
 // schemes are more than the letter of a Windows drive.
 var schemes = phrase.Pattern(`^[a-zA-Z][a-zA-Z0-9+-]+$`)
 
-// isArchive reports whether a name is that of an archive, which a user expects to
-// be a file.
-func isArchive(name string) bool {
-	return slices.Contains([]string{".tar", ".tgz", ".gz", ".zip"}, filepath.Ext(name))
-}
+// archives end the names of what a user expects to be a file.
+var archives = []string{".tar", ".tgz", ".gz", ".zip"}
 
 // Location opens the place of a release on a server, for reading. No request
 // is made.
@@ -181,12 +177,6 @@ func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
 // made.
 func (p *Places) Registry(host, repository string) (*oci.Repository, error) {
 	return oci.New(p.oci(host, repository, Options{}))
-}
-
-type Image = oci.Image
-
-func (p *Places) CheckImages(ctx context.Context, images []Image) []oci.Status {
-	return oci.CheckImages(ctx, images, p.Registry)
 }
 
 // Printable makes a text that may come from a server fit for a terminal:

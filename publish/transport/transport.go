@@ -340,7 +340,8 @@ func drain(body io.ReadCloser) {
 func (t *tripper) once(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stalled := fmt.Errorf("%s was silent or too slow for %s", req.URL.Host, t.policy.Timeout)
-	dog := newWatchdog(t.policy.Timeout, func() { cancel(stalled) })
+	patience := t.policy.Timeout
+	dog := &watchdog{patience: patience, left: patience, began: time.Now(), timer: time.AfterFunc(patience, func() { cancel(stalled) })}
 	out := req.Clone(ctx)
 	for _, c := range t.credentials {
 		if c.mayGoTo(req.URL) {
