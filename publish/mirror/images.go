@@ -115,16 +115,11 @@ func (inv *ImageInventory) Pullable() []MirroredImage {
 	})
 }
 
-// refs returns the references that can be pulled.
-func (inv *ImageInventory) refs() []string {
-	return phrase.List(inv.Pullable(), func(img MirroredImage) string { return img.Ref })
-}
-
 // List returns the references that can be pulled, one on each line.
 func (inv *ImageInventory) List() []byte {
 	list := []byte{} // an empty file, not none
-	for _, ref := range inv.refs() {
-		list = append(list, ref+"\n"...)
+	for _, img := range inv.Pullable() {
+		list = append(list, img.Ref+"\n"...)
 	}
 	return list
 }

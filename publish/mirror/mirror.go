@@ -176,26 +176,10 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 			return nil, err
 		}
 		defer claim.Close()
-	}
-	if !opts.DryRun {
 		if err := errors.Join(cleanSpools(opts.Dir), beside{opts.Dir}.settle()); err != nil {
 			return nil, err
 		}
 	}
-	m, err := newRun(opts)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Folder != nil && opts.Repair {
-		if err := opts.Folder.Sweep(); err != nil {
-			return nil, err
-		}
-	}
-	return m.ended(do(m))
-}
-
-// newRun reads what earlier runs left.
-func newRun(opts Options) (*run, error) {
 	if opts.Jobs < 1 {
 		opts.Jobs = DefaultJobs
 	}
@@ -211,17 +195,15 @@ func newRun(opts Options) (*run, error) {
 		lost:    map[ReleaseName]bool{},
 		adopted: map[ReleaseName]bool{},
 	}
-	if r := opts.Settings.ImageRegistry; r != "" {
-		if err := CheckRegistry(r); err != nil {
+	if err := m.load(); err != nil {
+		return nil, err
+	}
+	if opts.Folder != nil && opts.Repair {
+		if err := opts.Folder.Sweep(); err != nil {
 			return nil, err
 		}
 	}
-	return m, m.load()
-}
-
-// ended returns the result of a run.
-func (m *run) ended(err error) (*Result, error) {
-	if err != nil {
+	if err := do(m); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(m.result.Outcomes, func(a, b Outcome) int {

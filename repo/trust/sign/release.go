@@ -1,11 +1,9 @@
 package sign
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -151,9 +149,9 @@ func Verify(ctx context.Context, r *repo.Release, as []layouts.Provider, keys ..
 
 // held is a file whose content is in memory.
 func held(a *repo.Artifact, data []byte) *repo.Artifact {
-	return repo.NewArtifact(a.Name, a.Path, int64(len(data)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	})
+	out := repo.BytesArtifact(a.Name, data)
+	out.Path = a.Path
+	return out
 }
 
 // plain refuses what a checksum file cannot cover: whatever lies next to the
