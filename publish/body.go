@@ -30,7 +30,6 @@ func NewBody(a *repo.Artifact) *Body { return &Body{a: a, hash: sha256.New()} }
 // SourceError is a failure of the file that is uploaded, not of the server.
 type SourceError struct{ error }
 
-// Unwrap returns the failure.
 func (e *SourceError) Unwrap() error { return e.error }
 
 func (b *Body) open() (io.Reader, error) {
@@ -85,7 +84,6 @@ func (b *Body) Sum() (repo.Sum, bool) {
 	return repo.Sum(b.hash.Sum(nil)), b.read == b.a.Size
 }
 
-// Close ends reading.
 func (b *Body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -89,16 +89,10 @@ func before(ctx context.Context, to Destination, next *repo.Release) (*repo.Rele
 	if err != nil {
 		return nil, err
 	}
-	lower := slices.DeleteFunc(slices.Clone(versions), func(version string) bool {
-		v, err := layouts.ParseVersion(version)
-		return err != nil || v.Compare(than) >= 0
-	})
-	slices.SortStableFunc(lower, func(a, b string) int {
-		v, _ := layouts.ParseVersion(a)
-		w, _ := layouts.ParseVersion(b)
-		return w.Compare(v)
-	})
-	for _, version := range lower {
+	for _, version := range slices.Backward(versions) {
+		if v, err := layouts.ParseVersion(version); err != nil || v.Compare(than) >= 0 {
+			continue
+		}
 		r, err := to.Fetch(ctx, version)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // removed meanwhile

@@ -32,7 +32,6 @@ func (e *latestError) Error() string {
 	return fmt.Sprintf(`clusterctl could no longer resolve "latest" of %s at %s: %v`, e.Provider, e.To, e.Err)
 }
 
-// Unwrap returns what clusterctl would say.
 func (e *latestError) Unwrap() error { return e.Err }
 
 // How far clusterctl gets with "latest", the best first.

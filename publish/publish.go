@@ -48,7 +48,6 @@ type Destination interface {
 	String() string
 }
 
-// Result says what Put did, or would do.
 type Result struct {
 	// Unchanged is true if the same content was already published.
 	Unchanged bool
@@ -68,22 +67,18 @@ type Result struct {
 // connection. Nothing is known about whether the server did its work.
 type Temporary struct{ Err error }
 
-// Error is that of the cause.
 func (e *Temporary) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
 func (e *Temporary) Unwrap() error { return e.Err }
 
 // ConflictError says that a version is already published with other content.
 type ConflictError struct {
 	// Release names provider and version, for messages.
 	Release string
-	// Where is the published version.
-	Where string
+	Where   string
 	Difference
 }
 
-// Error names the differing files and the way out.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s is already published at %s with other content: %s; a published version never changes, so publish this content under a new version", e.Release, e.Where, e.Difference)
 }
@@ -99,7 +94,6 @@ type Difference struct {
 	Extra []string
 }
 
-// IsZero reports whether there is no difference.
 func (d Difference) IsZero() bool { return len(d.Changed)+len(d.Missing)+len(d.Extra) == 0 }
 
 // String lists the names by kind.

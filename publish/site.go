@@ -19,7 +19,8 @@ type Site struct {
 	// Shared is true if all providers have one destination. Those of one
 	// version are then one release, as on GitHub.
 	Shared bool
-	// Of returns the destination of a provider, and that of all if Shared.
+	// Of returns the destination of a provider, and that of all if Shared. It is safe for
+	// concurrent use.
 	Of func(p layouts.Provider) (Destination, error)
 }
 
@@ -73,8 +74,11 @@ func (s Site) Parcels(ctx context.Context, releases []*repo.Release) ([]Parcel, 
 	return out, nil
 }
 
-// Publish puts the parcel into its destination and reads it back.
-func (p Parcel) Publish(ctx context.Context) (Result, error) {
+// Publish puts the parcel into its destination and reads it back; in a dry run it plans.
+func (p Parcel) Publish(ctx context.Context, dry bool) (Result, error) {
+	if dry {
+		return p.To.Plan(ctx, p.Release)
+	}
 	result, err := p.To.Put(ctx, p.Release)
 	if err != nil {
 		return Result{}, err

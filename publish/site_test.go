@@ -2,7 +2,6 @@ package publish_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"slices"
@@ -136,7 +135,7 @@ func TestParcels(t *testing.T) {
 			t.Error(diff)
 		}
 		for _, p := range parcels {
-			if _, err := p.Publish(t.Context()); err != nil {
+			if _, err := p.Publish(t.Context(), false); err != nil {
 				t.Error(err)
 			}
 		}
@@ -270,44 +269,19 @@ func TestMergeAndSplitAreInverse(t *testing.T) {
 	}
 }
 
-func TestDecorators(t *testing.T) {
+func TestDryRunAndWatch(t *testing.T) {
 	r := of("infrastructure-foo", "v1.0.0", "metadata.yaml", "0123456789")
-	t.Run("dry run", func(t *testing.T) {
-		place := &shelf{name: "place"}
-		result, err := publish.Parcel{To: publish.DryRun(place), Release: r}.Publish(t.Context())
-		if err != nil || len(place.held) > 0 || !slices.Equal(result.Steps, []string{"write"}) {
-			t.Errorf("%v %v %v", result, err, place.held)
-		}
-	})
-	t.Run("record", func(t *testing.T) {
-		var got []publish.Receipt
-		record := publish.Receipts(func(r publish.Receipt) error { got = append(got, r); return nil })
-		if _, err := (publish.Parcel{To: record(&shelf{name: "place"}), Release: r}).Publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		want := []publish.Receipt{{Version: "v1.0.0", To: "place", Where: "place/v1.0.0", Files: []publish.ReceiptFile{{Name: "metadata.yaml", Size: 10, SHA256: "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"}}}}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-		got = nil
-		broken := record(&shelf{fail: func(method string) error {
-			if method == "verify" {
-				return errors.New("differs")
-			}
-			return nil
-		}})
-		if _, err := (publish.Parcel{To: broken, Release: r}).Publish(t.Context()); err == nil || got != nil {
-			t.Errorf("what was not verified is recorded: %v %v", err, got)
-		}
-	})
-	t.Run("watch", func(t *testing.T) {
-		var last publish.Progress
-		watch := publish.Watch(func(p publish.Progress) { last = p })
-		given.Value(watch(&shelf{}).Put(t.Context(), r))(t)
-		if want := (publish.Progress{Release: "infrastructure-foo v1.0.0", Read: 10, Total: 10}); last != want {
-			t.Errorf("got %+v", last)
-		}
-	})
+	place := &shelf{name: "place"}
+	result, err := publish.Parcel{To: place, Release: r}.Publish(t.Context(), true)
+	if err != nil || len(place.held) > 0 || !slices.Equal(result.Steps, []string{"write"}) {
+		t.Errorf("%v %v %v", result, err, place.held)
+	}
+	var last publish.Progress
+	site := publish.Site{Of: func(layouts.Provider) (publish.Destination, error) { return place, nil }}.Watch(func(p publish.Progress) { last = p })
+	given.Value(given.Value(site.Of(r.Provider))(t).Put(t.Context(), r))(t)
+	if want := (publish.Progress{Release: "infrastructure-foo v1.0.0", Read: 10, Total: 10}); last != want {
+		t.Errorf("got %+v", last)
+	}
 }
 
 // Verify reads; it does not believe what a place states.

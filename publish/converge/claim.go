@@ -26,7 +26,6 @@ type LostError struct {
 	Winner string
 }
 
-// Error says how to continue.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("another publisher has claimed this version for other content (%s); let it finish or run that publisher again, or publish this content under a new version", e.Winner)
 }
@@ -88,7 +87,6 @@ func Win(ctx context.Context, m marks, content string, pause func(ctx context.Co
 	return &publish.Temporary{Err: errContended}
 }
 
-// The kinds of marks.
 const (
 	proposes = "a"
 	backs    = "b"

@@ -84,7 +84,6 @@ type refusal struct {
 	advice string
 }
 
-// Error tells what GitHub said and what to do.
 func (e *refusal) Error() string {
 	text := e.Status.Error()
 	for _, more := range []string{e.message, e.advice} {
@@ -95,7 +94,6 @@ func (e *refusal) Error() string {
 	return text
 }
 
-// Unwrap returns the status.
 func (e *refusal) Unwrap() error { return e.Status }
 
 // refused reports whether GitHub answered with one of these statuses.
@@ -121,7 +119,6 @@ func again(err error) error {
 	return err
 }
 
-// refuse makes the error of an answer.
 func (d *Repository) refuse(resp *http.Response) error {
 	err := transport.StatusError(resp)
 	var said sdk.ErrorResponse
@@ -312,7 +309,6 @@ func (d *Repository) public(ctx context.Context) (bool, error) {
 	return !h.Private, nil
 }
 
-// load reads the assets of a release.
 func (d *Repository) load(ctx context.Context, r *release) (err error) {
 	r.assets, err = list(ctx, d, fmt.Sprintf("releases/%d/assets", r.ID), func(a *asset) bool { return len(a.Name) <= maxName })
 	return err

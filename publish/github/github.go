@@ -174,7 +174,6 @@ func apiOf(server url.URL) string {
 	return server.String()
 }
 
-// String names the repository by its address.
 func (d *Repository) String() string { return d.opt.ServerURL + "/" + d.full() }
 
 func (d *Repository) full() string { return d.opt.Owner + "/" + d.opt.Name }
@@ -221,7 +220,6 @@ type marker struct{ version, plan, tool, commit string }
 
 const markerStart, atCommit, markerEnd = "<!-- clusterctl-repo release ", " at ", " -->"
 
-// String returns the comment.
 func (m marker) String() string {
 	at := ""
 	if m.commit != "" {
@@ -230,7 +228,6 @@ func (m marker) String() string {
 	return markerStart + m.version + " plan " + m.plan + " by " + strings.ReplaceAll(m.tool, "--", "-") + at + markerEnd
 }
 
-// findMarker reads the comment out of a text.
 func findMarker(text string) (m marker, ok bool) {
 	_, rest, ok := strings.Cut(text, markerStart)
 	if !ok {

@@ -3,12 +3,9 @@ package github
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -67,7 +64,6 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*job, error)
 		return nil, err
 	}
 	j := &job{Repository: d, r: r, home: h, sums: map[string]repo.Sum{}, read: map[int64]repo.Sum{}}
-	plan := sha256.New()
 	for _, a := range r.Artifacts {
 		sum, err := a.Digest(ctx)
 		if err != nil {
@@ -75,14 +71,10 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*job, error)
 		}
 		j.sums[a.Name] = sum
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.sums)) {
-		fmt.Fprintf(plan, "%s  %s\n", j.sums[name], name)
-	}
-	j.mark = marker{version: r.Version, plan: digits(plan), tool: d.opt.Tool}
-	return j, nil
+	id, err := publish.ContentID(ctx, r)
+	j.mark = marker{version: r.Version, plan: id, tool: d.opt.Tool}
+	return j, err
 }
-
-func digits(h hash.Hash) string { return repo.Sum(h.Sum(nil)).String() }
 
 // writable refuses a repository that takes no releases from this token.
 func (j *job) writable() error {
@@ -91,15 +83,12 @@ func (j *job) writable() error {
 		return errors.New("the repository is archived, so nothing can be published there; unarchive it or choose another one")
 	case h.Disabled:
 		return errors.New("the repository is disabled, so nothing can be published there; its owner has to ask GitHub why")
-	case h.Permissions != nil && !h.Permissions.Push && !installation(j.opt.Token):
+	case h.Permissions != nil && !h.Permissions.Push && !strings.HasPrefix(j.opt.Token, "ghs_"):
+		// GitHub says of all tokens of apps, as that of a workflow run, that they may not push.
 		return errors.New("the repository can be read but not written: " + j.needsWrite())
 	}
 	return nil
 }
-
-// installation reports whether a token belongs to an app, as that of a workflow
-// run does. GitHub says of all of them that they may not push.
-func installation(token string) bool { return strings.HasPrefix(token, "ghs_") }
 
 func prerelease(version string) bool {
 	v, err := layouts.ParseVersion(version)
@@ -164,7 +153,6 @@ func (j *job) look(ctx context.Context, trouble bool) (*state, error) {
 	return s, again(err) // another user may have deleted what a list just showed
 }
 
-// see looks once.
 func (j *job) see(ctx context.Context, whole bool) (*state, error) {
 	s := &state{whole: whole || j.draft == 0}
 	if s.whole {
@@ -227,7 +215,6 @@ func (s *state) add(r *release, version string) bool {
 	return true
 }
 
-// table decides what is next.
 func (j *job) table() converge.Table[*state] {
 	return converge.Table[*state]{
 		{
@@ -273,9 +260,11 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "the draft to adopt has files that the release does not have", Step: "refuse",
-			Why:    "they were added for publication",
-			Is:     func(s *state) bool { return s.adopt && len(s.extra) > 0 },
-			Refuse: tooMuch,
+			Why: "they were added for publication",
+			Is:  func(s *state) bool { return s.adopt && len(s.extra) > 0 },
+			Refuse: func(s *state) error {
+				return fmt.Errorf("the draft %s holds %s, which the release does not have; delete it there, or add it to the release", s.work.Page, names(s.extra))
+			},
 		},
 		{
 			When: "the draft lacks the marker or the tag", Step: "adopt the draft",
@@ -337,10 +326,6 @@ func (j *job) inspect(ctx context.Context, s *state) (err error) {
 		return err
 	}
 	return j.audit(ctx, s)
-}
-
-func tooMuch(s *state) error {
-	return fmt.Errorf("the draft %s holds %s, which the release does not have; delete it there, or add it to the release", s.work.Page, names(s.extra))
 }
 
 // compare finds out how what is published differs. It never changes, but what

@@ -10,9 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	sdk "github.com/google/go-github/v60/github"
 
@@ -212,38 +210,20 @@ func (j *job) markLatest(ctx context.Context) (moved string, err error) {
 	return moved, errors.New("GitHub does not move the mark")
 }
 
-const (
-	// wide is how many files are uploaded at the same time.
-	wide = 4
-	// many is how many requests that create something github.com takes in a
-	// minute. Servers of companies have no such limit unless they turn it on.
-	many = 80
-	// pace is the time between two of them if there are more.
-	pace = time.Second
-)
+// wide is how many files are uploaded at the same time.
+const wide = 4
 
 // uploadAll uploads files. After an error no further ones are begun; what is
-// there by then stays. An error that lasts goes before one that may pass.
+// there by then stays. An error that lasts goes before one that may pass. github.com
+// takes some 80 files a minute, and says then how long the next ones have to wait.
 func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact) error {
-	var turn sync.Mutex
 	errs := make([]error, len(files))
 	var failed atomic.Bool
-	slow := len(files) > many && strings.HasPrefix(j.base.Host, "api.")
 	parallel.Limited(wide, len(files), func(i int) {
-		if slow && i > 0 {
-			turn.Lock()
-			if !failed.Load() {
-				errs[i] = j.opt.Policy.Wait(ctx, pace)
-			}
-			turn.Unlock()
-		}
 		if failed.Load() {
 			return
 		}
-		if errs[i] == nil {
-			errs[i] = j.upload(ctx, r, files[i])
-		}
-		if errs[i] != nil {
+		if errs[i] = j.upload(ctx, r, files[i]); errs[i] != nil {
 			failed.Store(true)
 		}
 	})

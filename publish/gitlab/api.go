@@ -186,15 +186,6 @@ func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, 
 	return sent, got, nil
 }
 
-// deleteFile removes a file of a package, if it is still there.
-func (p *Package) deleteFile(ctx context.Context, pkg, file int) error {
-	_, err := p.api().Packages.DeletePackageFile(p.o.Project, pkg, file, gitlab.WithContext(ctx))
-	if err = p.explain(err); refused(err, http.StatusNotFound) {
-		return nil
-	}
-	return err
-}
-
 // project is what decides whether an upload can succeed.
 type project struct {
 	Archived bool   `json:"archived"`

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/xanzy/go-gitlab"
 
@@ -172,21 +171,18 @@ func TestMayUpload(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	for name, tt := range map[string]struct {
 		visible, unlists, first, claimed, deletes, there bool
-		age                                              time.Duration
 		want                                             bool
 		looks                                            int
 	}{
-		"first of a list":            {first: true, age: time.Hour},
-		"first of a list, in vain":   {first: true, visible: true, age: time.Hour},
-		"first without a list":       {first: true, unlists: true, age: time.Hour, looks: 1},
-		"found without a list":       {first: true, unlists: true, visible: true, age: time.Hour, looks: 1, want: true},
-		"later":                      {age: time.Hour, looks: 1},
-		"later, not claimed":         {looks: 1},
-		"later, found":               {visible: true, age: time.Hour, looks: 1, want: true},
-		"claimed, and just looked":   {visible: true, claimed: true},
-		"claimed, looked long since": {visible: true, claimed: true, age: time.Hour, looks: 1, want: true},
-		"a deletion":                 {visible: true, deletes: true, age: time.Hour},
-		"there before":               {visible: true, there: true, age: time.Hour},
+		"first of a list":          {first: true},
+		"first of a list, in vain": {first: true, visible: true},
+		"first without a list":     {first: true, unlists: true, looks: 1},
+		"found without a list":     {first: true, unlists: true, visible: true, looks: 1, want: true},
+		"later":                    {looks: 1},
+		"later, found":             {visible: true, looks: 1, want: true},
+		"claimed":                  {visible: true, claimed: true},
+		"a deletion":               {visible: true, deletes: true},
+		"there before":             {visible: true, there: true},
 	} {
 		s := serve(t, users[0], fake.Options{})
 		if tt.visible {
@@ -197,19 +193,15 @@ func TestOvertaken(t *testing.T) {
 		if tt.there {
 			st = there(j, true, false, gate)
 		}
-		j.claimed, j.looked = tt.claimed, time.Now().Add(-tt.age)
+		j.claimed = tt.claimed
 		x := step{upload: j.order[0]}
 		if tt.deletes {
 			x = step{delete: stored{pkg: 1, id: 1}}
 		}
 		s.Faults.ClearLog()
-		before := j.looked
 		got, err := j.overtaken(t.Context(), st, x, tt.first)
 		if looks := len(s.Faults.Log()); err != nil || got != tt.want || looks != tt.looks {
 			t.Errorf("%s: %t after %d looks, %v", name, got, looks, err)
-		}
-		if looked := j.looked.After(before); looked != (tt.looks > 0 || tt.first && !tt.unlists) {
-			t.Errorf("%s: it takes note of a look: %t", name, looked)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package gitlab
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,7 +20,6 @@ type Options struct {
 	APIURL string
 	// Project is the path of the project with its groups, or its number.
 	Project string
-	// Package is the name of the generic package.
 	Package string
 	// File is the components file, if it is known. With a token that may not
 	// list packages Fetch asks for it, and Put refuses a release without it.
@@ -40,15 +38,6 @@ type Options struct {
 	Base   http.RoundTripper
 	Policy transport.Policy
 
-	// Release also makes a release of the project, with a link to every file.
-	Release bool
-	// Ref is the commit that the tag of the release has or gets. If it is empty, it is
-	// Commit, which is what the release was made of as far as is known, for a release
-	// that is not there yet.
-	Ref, Commit string
-	// Notes is the text of a release that is made, in Markdown.
-	Notes string
-
 	// TakeOver ignores that other content has the claim.
 	TakeOver bool
 
@@ -63,7 +52,6 @@ type Package struct {
 	server string
 	// base is the server whose API is asked, which may have another name.
 	base string
-	// host is that of base.
 	host string
 	// unreadable says why clusterctl cannot read the package, or is nil.
 	unreadable error
@@ -97,9 +85,6 @@ func New(o Options) (*Package, error) {
 	}
 	if p.unreadable = p.readable(); p.unreadable != nil && !o.AllowUnreadable {
 		return fail(p.unreadable)
-	}
-	if o.Release && o.TokenKind == DeployToken {
-		return fail(errors.New("a deploy token cannot make a release of the project; use an access token or a CI job token"))
 	}
 	api := server
 	if o.APIURL != "" {
@@ -196,7 +181,6 @@ func (p *Package) URL(version, componentsFile string) (string, error) {
 	return p.fileURL(version, componentsFile), nil
 }
 
-// String names the project and the package.
 func (p *Package) String() string {
 	return p.server + "/" + p.o.Project + " (package " + p.o.Package + ")"
 }

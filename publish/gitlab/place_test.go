@@ -37,7 +37,6 @@ func TestNew(t *testing.T) {
 		{"no package", func(o *Options) { o.Package = "" }, "not the name of a generic package"},
 		{"package with a slash", func(o *Options) { o.Package = "a/b" }, "not the name of a generic package"},
 		{"package upwards", func(o *Options) { o.Package = ".." }, "not the name of a generic package"},
-		{"release with a deploy token", func(o *Options) { o.Release, o.TokenKind = true, DeployToken }, "deploy token cannot make a release"},
 	}
 	for _, tt := range tests {
 		o := ok

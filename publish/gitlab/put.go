@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/xanzy/go-gitlab"
 
@@ -34,14 +33,6 @@ func (p *Package) Plan(ctx context.Context, r *repo.Release) (publish.Result, er
 	result.Unchanged = done
 	for _, step := range append(s.steps, s.tidy...) {
 		result.Steps = append(result.Steps, step.String())
-	}
-	if p.o.Release {
-		steps, err := p.planRelease(ctx, r)
-		if err != nil {
-			return publish.Result{}, publish.Failed(r, p, err)
-		}
-		result.Unchanged = result.Unchanged && len(steps) == 0
-		result.Steps = append(result.Steps, steps...)
 	}
 	return result, nil
 }
@@ -69,13 +60,6 @@ func (p *Package) Put(ctx context.Context, r *repo.Release) (publish.Result, err
 	}
 	result := j.result(s)
 	result.Unchanged = !j.changed
-	if p.o.Release {
-		made, err := p.release(ctx, r)
-		if err != nil {
-			return publish.Result{}, fmt.Errorf("%s is published at %s, but not the release of the project: %w", publish.Name(r), s.where, err)
-		}
-		result.Unchanged = result.Unchanged && !made
-	}
 	return result, nil
 }
 
@@ -105,8 +89,6 @@ type job struct {
 	refused map[string]error
 	// claimed is true once no other content can be published.
 	claimed bool
-	// looked is when the gate was last looked at.
-	looked time.Time
 	// left are names of which older files could not be deleted.
 	left []string
 }
@@ -133,11 +115,6 @@ func (p *Package) begin(ctx context.Context, r *repo.Release) (*job, error) {
 	}
 	if err := p.preflight(ctx); err != nil {
 		return nil, publish.Failed(r, p, err)
-	}
-	if p.o.Release {
-		if err := p.tagged(ctx, r); err != nil {
-			return nil, publish.Failed(r, p, err)
-		}
 	}
 	return j, nil
 }
@@ -211,7 +188,6 @@ func (s step) String() string {
 	return out
 }
 
-// table decides what is next.
 func (j *job) table() converge.Table[state] {
 	return converge.Table[state]{
 		{
@@ -247,7 +223,10 @@ func (j *job) table() converge.Table[state] {
 			When: "the components file is there, and the package is hidden again", Step: "wait, then upload the components file again",
 			Why: "another run with the same content that started at the same time hides it until it is done",
 			Is:  func(s state) bool { return s.hidden },
-			Do:  j.unhide,
+			Do: func(context.Context, state) error {
+				delete(j.sent, j.gate().Name) // so that it is uploaded again
+				return &publish.Temporary{Err: fmt.Errorf("another publisher is working on %s and hides it meanwhile", j.r.Version)}
+			},
 		},
 		{
 			When: "GitLab refuses a file and does not have it", Step: "refuse",
@@ -369,33 +348,15 @@ func (j *job) clear(ctx context.Context, s state) error {
 	return nil
 }
 
-// unhide lets the gate be opened again.
-func (j *job) unhide(context.Context, state) error {
-	delete(j.sent, j.gate().Name)
-	return &publish.Temporary{Err: fmt.Errorf("another publisher is working on %s and hides it meanwhile", j.r.Version)}
-}
-
-// claimLook is how long uploads continue without a look at the gate while the version
-// is claimed.
-const claimLook = time.Second
-
 // overtaken reports whether somebody opened the gate since the last look. Then
 // another upload would change what readers get. A list has just been looked at
 // before the first step, but asking for files one by one takes its time. A claim
-// keeps all publishers away that know of claims, so that the others need not be
-// looked for before each of many small files.
+// keeps all publishers away that know of claims.
 func (j *job) overtaken(ctx context.Context, s state, step step, first bool) (bool, error) {
-	if first && s.listed {
-		j.looked = time.Now()
-	}
-	if _, there := s.winner(j.gate().Name); there || first && s.listed || step.upload == nil {
-		return false, nil
-	}
-	if j.claimed && time.Since(j.looked) < claimLook {
+	if _, there := s.winner(j.gate().Name); there || first && s.listed || step.upload == nil || j.claimed {
 		return false, nil
 	}
 	_, err := j.p.probe(ctx, j.r.Version, j.gate().Name)
-	j.looked = time.Now()
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -561,8 +522,9 @@ func (j *job) do(ctx context.Context, s state, step step) error {
 }
 
 func (j *job) remove(ctx context.Context, pkg, file int) error {
-	err := j.p.deleteFile(ctx, pkg, file)
-	switch {
+	_, err := j.p.api().Packages.DeletePackageFile(j.p.o.Project, pkg, file, gitlab.WithContext(ctx))
+	switch err = j.p.explain(err); {
+	case refused(err, http.StatusNotFound):
 	case refused(err, http.StatusUnauthorized, http.StatusForbidden):
 		j.keep = true
 		return nil

@@ -5,7 +5,6 @@ import "github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 // TokenKind is the kind of a token. GitLab has a header for each.
 type TokenKind int
 
-// The kinds of tokens.
 const (
 	// AccessToken is a personal, project or group access token, or an OAuth
 	// token. It is the only kind that clusterctl can use.
@@ -27,7 +26,6 @@ var tokenKinds = [...]struct {
 	DeployToken: {"DEPLOY-TOKEN", "", "deploy token", "the scope write_package_registry, and must belong to this project or to a group above it"},
 }
 
-// String names the kind for people.
 func (k TokenKind) String() string { return tokenKinds[k].word }
 
 // credential is what the hosts of one GitLab get to see.

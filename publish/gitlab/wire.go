@@ -121,7 +121,6 @@ var advice = []struct {
 	{http.StatusForbidden, "protected", "a protection rule reserves this package for higher roles (Settings > Packages and registries)"},
 	{http.StatusForbidden, "", "the {token} needs {rights}, and the package registry of the project must be on"},
 	{http.StatusNotFound, "", "the project does not exist, or the {token} may not see it; it needs {rights}"},
-	{http.StatusUnprocessableEntity, "Ref is not specified", "the tag does not exist; push it, or name its commit"},
 }
 
 // explain makes an error of the library, or of the transport, fit to be shown,

@@ -185,11 +185,11 @@ func settled(t *testing.T, root, version string) (visible bool) {
 
 // seen says whether readers see a version whole; what differs is an error.
 func seen(ctx context.Context, d *Folder, r *repo.Release) (bool, error) {
-	versions, err := d.Versions(ctx, r.Provider)
+	versions, err := shelf{d, r.Provider}.Versions(ctx)
 	if err != nil || !slices.Contains(versions, r.Version) {
 		return false, err
 	}
-	got, err := d.Fetch(ctx, r.Provider, r.Version)
+	got, err := shelf{d, r.Provider}.Fetch(ctx, r.Version)
 	if err == nil {
 		err = errors.Join(publish.Conflict(ctx, got, r), repo.VerifyChecksums(ctx, got))
 	}
@@ -396,7 +396,7 @@ func TestReadBackFindsTampering(t *testing.T) {
 			if same := name == "touched"; same != (err == nil) || !same && !strings.Contains(err.Error(), "read back") {
 				t.Errorf("%s after %s: %v", name, verb, err)
 			}
-			versions, err := d.Versions(t.Context(), foo)
+			versions, err := shelf{d, foo}.Versions(t.Context())
 			if want := visible || name == "touched"; err != nil || (len(versions) > 0) != want {
 				t.Errorf("%s after %s: versions %v %v", name, verb, versions, err)
 			}

@@ -43,7 +43,6 @@ func New(path string) (*Folder, error) {
 	return &Folder{root: root, open: openDisk}, nil
 }
 
-// Site returns the folder as a place to publish to.
 func (d *Folder) Site() publish.Site {
 	return publish.Site{Name: d.root, Of: func(p layouts.Provider) (publish.Destination, error) {
 		if _, err := labelDir(p); err != nil {
@@ -57,12 +56,6 @@ func (d *Folder) Site() publish.Site {
 type shelf struct {
 	*Folder
 	p layouts.Provider
-}
-
-func (s shelf) Versions(ctx context.Context) ([]string, error) { return s.Folder.Versions(ctx, s.p) }
-
-func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error) {
-	return s.Folder.Fetch(ctx, s.p, version)
 }
 
 // Siblings are the folders of the other providers.
@@ -96,11 +89,6 @@ func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
 	return publish.VerifyFiles(ctx, got, r)
 }
 
-func (s shelf) URL(version, componentsFile string) (string, error) {
-	return s.Folder.URL(s.p, version, componentsFile)
-}
-
-// String returns the path of the folder.
 func (d *Folder) String() string { return d.root }
 
 func (d *Folder) path(name string) string {
@@ -129,41 +117,45 @@ func releaseDir(p layouts.Provider, version string) (string, error) {
 
 // URL returns a file URL, the form in which clusterctl takes a path on every
 // platform (clusterctl: newLocalRepository).
-func (d *Folder) URL(p layouts.Provider, version, componentsFile string) (string, error) {
+func (s shelf) URL(version, componentsFile string) (string, error) {
 	const latest = "latest" // a word that clusterctl resolves, not a folder
-	dir, err := labelDir(p)
+	dir, err := labelDir(s.p)
 	switch {
 	case err != nil:
 		return "", err
 	case version == latest:
 		dir = path.Join(dir, latest)
 	default:
-		if dir, err = releaseDir(p, version); err != nil {
+		if dir, err = releaseDir(s.p, version); err != nil {
 			return "", err
 		}
 	}
 	if err := publish.CheckFileName(componentsFile); err != nil {
 		return "", err
 	}
-	name := filepath.ToSlash(d.path(path.Join(dir, componentsFile)))
-	text := (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(name, "/")}).String()
-	// Clusterctl replaces variables in URLs, and then takes the URL apart.
-	return strings.ReplaceAll(text, "$", "%24"), nil
+	return FileURL(s.path(path.Join(dir, componentsFile))), nil
+}
+
+// FileURL is the URL of a path as clusterctl reads it: it replaces variables in URLs, and
+// then takes the URL apart.
+func FileURL(name string) string {
+	name = "/" + strings.TrimPrefix(filepath.ToSlash(name), "/")
+	return strings.ReplaceAll((&url.URL{Scheme: "file", Path: name}).String(), "$", "%24")
 }
 
 // Versions lists what clusterctl lists: real folders with the name of a
 // semantic version (clusterctl: localRepository.GetVersions).
-func (d *Folder) Versions(ctx context.Context, p layouts.Provider) ([]string, error) {
+func (s shelf) Versions(ctx context.Context) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	label, err := labelDir(p)
+	label, err := labelDir(s.p)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(d.path(label))
+	entries, err := os.ReadDir(s.path(label))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the versions of %s: %w", p, err)
+		return nil, fmt.Errorf("list the versions of %s: %w", s.p, err)
 	}
 	var folders []string
 	for _, e := range entries {
@@ -176,12 +168,12 @@ func (d *Folder) Versions(ctx context.Context, p layouts.Provider) ([]string, er
 
 // Fetch lists a published release. Its files may be links as long as they do
 // not leave the destination.
-func (d *Folder) Fetch(ctx context.Context, p layouts.Provider, version string) (*repo.Release, error) {
-	dir, err := releaseDir(p, version)
+func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	dir, err := releaseDir(s.p, version)
 	if err != nil {
 		return nil, err
 	}
-	return folder.OpenRelease(ctx, d.root, dir, p, version)
+	return folder.OpenRelease(ctx, s.root, dir, s.p, version)
 }
 
 // Plan reports whether r is published already; see Put for the refusals.
@@ -256,9 +248,9 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 	if err != nil {
 		return fail(err)
 	}
-	if err = disk.rename(dir, s.old()); errors.Is(err, syscall.EXDEV) {
+	removed, err := moveAway(disk, dir, s.old())
+	if removed {
 		note = fmt.Sprintf("%s was removed file by file, because %s", d.path(dir), fixed)
-		err = disk.removeAll(dir)
 	}
 	s.close(false)
 	if err == nil {
@@ -303,7 +295,7 @@ func (d *Folder) compare(ctx context.Context, r *repo.Release) (published bool, 
 	if found, err := d.has(r.Provider.Label(), r.Version); !found {
 		return false, err
 	}
-	old, err := d.Fetch(ctx, r.Provider, r.Version)
+	old, err := shelf{d, r.Provider}.Fetch(ctx, r.Version)
 	if err != nil {
 		return false, err
 	}

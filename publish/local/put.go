@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -127,7 +126,8 @@ func (d *Folder) writeAndReadBack(
 }
 
 // exchangeOrMoveAway swaps a version with the staged one in one step. Where that
-// cannot be done, the version makes room, unless it has gone already.
+// cannot be done, the version makes room, unless it has gone already; the notes say if
+// it had to be removed for that.
 func (d *Folder) exchangeOrMoveAway(s *staging, dir string) (exchanged bool, notes []string, err error) {
 	switch err := s.disk.exchange(s.release(), dir); {
 	case err == nil:
@@ -135,63 +135,23 @@ func (d *Folder) exchangeOrMoveAway(s *staging, dir string) (exchanged bool, not
 	case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EXDEV):
 		return false, nil, err
 	}
-	notes, err = d.moveAway(s.disk, dir, s.old())
+	removed, err := moveAway(s.disk, dir, s.old())
+	if removed {
+		notes = append(notes, fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return false, notes, err
 }
 
-// moveAway moves a version out of the way of another one. Where its folder cannot be
-// renamed, it is copied, so that it can be put back, and the notes say so.
-func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error) {
-	if err := disk.rename(dir, old); err == nil || !errors.Is(err, syscall.EXDEV) {
-		return nil, err
+// moveAway moves a version out of the way. Where its folder cannot be renamed, it is
+// removed file by file.
+func moveAway(disk disk, dir, old string) (removed bool, err error) {
+	if err = disk.rename(dir, old); errors.Is(err, syscall.EXDEV) {
+		return true, disk.removeAll(dir)
 	}
-	entries, err := os.ReadDir(d.path(dir))
-	made := old + "-copy"
-	if err == nil {
-		err = disk.mkdir(made)
-	}
-	for _, e := range entries {
-		if err == nil && !e.Type().IsRegular() {
-			err = fmt.Errorf("%s, and it holds %s, which is not a plain file; remove that", fixed, e.Name())
-		}
-		if err != nil {
-			break
-		}
-		err = disk.write(path.Join(made, e.Name()), func(w io.Writer) error {
-			f, err := os.Open(d.path(path.Join(dir, e.Name())))
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = io.Copy(w, f)
-			return err
-		})
-	}
-	if err == nil {
-		err = disk.rename(made, old) // where new folders cannot be renamed either, nothing is removed
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err = disk.removeAll(dir); err == nil {
-		note := fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
-		return []string{note}, nil
-	}
-	if disk.rename(old, dir) != nil { // dir still holds some of its files
-		for _, e := range entries {
-			name := path.Join(dir, e.Name())
-			if _, goneErr := os.Lstat(d.path(name)); goneErr == nil {
-				continue
-			}
-			if backErr := disk.rename(path.Join(old, e.Name()), name); backErr != nil {
-				err = fmt.Errorf("%w; %s was removed and could not be restored: %v", err, e.Name(), backErr)
-			}
-		}
-	}
-	return nil, err
+	return false, err
 }
 
 // moveIn renames the staged release to its place, over nothing that is published:

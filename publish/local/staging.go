@@ -144,7 +144,6 @@ type disk interface {
 	// exchange swaps two folders in one step. The error wraps
 	// errors.ErrUnsupported if that cannot be done here.
 	exchange(one, other string) error
-	// rmdir removes an empty folder.
 	rmdir(name string) error
 	removeAll(name string) error
 	close() error

@@ -42,7 +42,6 @@ func (b beside) open() (*os.Root, error) {
 	return os.OpenRoot(b.dir)
 }
 
-// errOdd says that something lies in the place of a file.
 var errOdd = errors.New("it is not a plain file or folder, such as a symbolic link or a pipe; remove it")
 
 // plain refuses a name under which, or above which, lies something else than a
@@ -95,18 +94,18 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// openArtifact opens a plain file, which can be read once, until it is closed.
-func openArtifact(root *os.Root, name string) (a *repo.Artifact, close func() error, err error) {
+// artifactAt is a plain file, which is opened when it is read.
+func artifactAt(root *os.Root, name string) (*repo.Artifact, error) {
 	f, err := openFile(root, name, os.O_RDONLY)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		f.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) { return io.NopCloser(f), nil }), f.Close, nil
+	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) { return openFile(root, name, os.O_RDONLY) }), nil
 }
 
 // read returns a file, nil if it is not there.
@@ -481,7 +480,6 @@ func listedIn(sums []byte, name string, data []byte) bool {
 	return bytes.Contains(sums, []byte(sumOf(data).String()+"  "+name+"\n"))
 }
 
-// remember adds a copied release to what is known.
 func (m *run) remember(e entry) {
 	m.book.Add(&Lock{Sources: []Listing{e.Listing}, Releases: []Locked{e.Release}})
 	m.images[e.Release.ReleaseName] = e.Images

@@ -153,7 +153,6 @@ func (b *Bundle) ended() error {
 	}
 }
 
-// inMemory reads a file that is kept in memory.
 func inMemory(t io.Reader, h *tar.Header) ([]byte, error) {
 	if h.Size > files.MaxSize {
 		return nil, fmt.Errorf("%s has %d bytes, more than %d", h.Name, h.Size, files.MaxSize)
@@ -176,10 +175,8 @@ func parseIndex(data []byte) (map[string]repo.Sum, error) {
 	return out, nil
 }
 
-// Close closes the file.
 func (b *Bundle) Close() error { return b.file.Close() }
 
-// String is the path of the bundle.
 func (b *Bundle) String() string { return b.name }
 
 // File returns a file as an artifact that states its checksum. The error wraps
@@ -213,12 +210,6 @@ func (b *Bundle) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	return a.Bytes()
-}
-
-// open opens a file that is listed.
-func (b *Bundle) open(name string) (a *repo.Artifact, close func() error, err error) {
-	a, err = b.File(name)
-	return a, func() error { return nil }, err
 }
 
 // Export writes the mirror in dir as a bundle, which takes the place of the file of
@@ -330,7 +321,7 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	}
 	slices.SortFunc(listed, func(a, b checksum) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range listed {
-		a, close, err := openArtifact(root, f.Name)
+		a, err := artifactAt(root, f.Name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, files.Cause(err))
 		}
@@ -338,7 +329,6 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 		if err = t.WriteHeader(header(f.Name, a.Size)); err == nil {
 			sum, err = a.Copy(ctx, t)
 		}
-		_ = close() // reading is over
 		if err != nil {
 			return err
 		}

@@ -177,7 +177,7 @@ func (m *copier) borrow(ctx context.Context, c *cargo, r *repo.Release, p layout
 	if c.near || len(p.Problems()) > 0 {
 		return nil
 	}
-	to, err := m.to(p)
+	to, err := m.To.Of(p)
 	if err != nil {
 		return err
 	}

@@ -25,18 +25,12 @@ import (
 // problemKind says in which way a file is not what the mirror should hold.
 type problemKind string
 
-// The kinds of problems.
 const (
-	// missing files are listed, and not there.
-	missing problemKind = "missing"
-	// Damaged files have another content than the lock or the checksums say.
-	Damaged problemKind = "damaged"
-	// Unexpected files are in no list.
+	missing    problemKind = "missing"
+	Damaged    problemKind = "damaged"
 	Unexpected problemKind = "unexpected"
-	// unfinished is what a run left that was stopped.
 	unfinished problemKind = "unfinished"
-	// Unsigned files have no signature by one of the demanded keys.
-	Unsigned problemKind = "unsigned"
+	Unsigned   problemKind = "unsigned"
 )
 
 // Words are all kinds; see report.Document.
@@ -44,7 +38,6 @@ func (problemKind) Words() []string {
 	return []string{string(missing), string(Damaged), string(Unexpected), string(unfinished), string(Unsigned)}
 }
 
-// Problem is one thing that is wrong with a mirror.
 type Problem struct {
 	Kind     problemKind `json:"kind" doc:"missing: listed but absent; damaged: the content differs from the record; unexpected: not listed; unfinished: left by an interrupted run; unsigned: without a signature by a required key"`
 	Path     string      `json:"path" doc:"the file, relative to the root of the mirror, with slashes"`
@@ -53,7 +46,6 @@ type Problem struct {
 	Version  string      `json:"version,omitempty" doc:"the version; absent like provider"`
 }
 
-// Report is what Check found.
 type Report struct {
 	Releases int       `json:"releases" doc:"the number of releases that were checked"`
 	Files    int       `json:"files" doc:"the number of files that were checked"`
@@ -101,14 +93,14 @@ func check(ctx context.Context, name string, jobs int, contents bool) (*Report, 
 			return c.report, nil
 		}
 		defer b.Close()
-		c.read, c.open = b.read, b.open
+		c.read, c.file = b.read, b.File
 	} else {
 		if c.root, err = os.OpenRoot(name); err != nil {
 			return nil, fmt.Errorf("open the mirror %s: %w", name, files.Cause(err))
 		}
 		defer c.root.Close()
 		c.read = c.beside.read
-		c.open = func(name string) (*repo.Artifact, func() error, error) { return openArtifact(c.root, name) }
+		c.file = func(name string) (*repo.Artifact, error) { return artifactAt(c.root, name) }
 	}
 	if err := c.lists(); err != nil {
 		return nil, err
@@ -152,10 +144,10 @@ type wanted struct {
 type checker struct {
 	beside beside
 	// root is the folder, or nil for a bundle. Its files are read, whole or step by
-	// step, with read and open.
+	// step, with read and file.
 	root *os.Root
 	read func(name string) ([]byte, error)
-	open func(name string) (a *repo.Artifact, close func() error, err error)
+	file func(name string) (*repo.Artifact, error)
 	// again restores what is not what it was, and remake removes what must not be
 	// there.
 	again, remake string
@@ -277,7 +269,6 @@ func releasePath(lock *Lock, l *Locked) string {
 	return path.Join(lock.Settings.Folder, l.Provider, l.Version)
 }
 
-// checksum is a line of a checksum file.
 type checksum struct {
 	Name string
 	Sum  repo.Sum
@@ -350,7 +341,7 @@ func (c *checker) contents(ctx context.Context) error {
 	err := each(ctx, len(names), c.jobs, func(ctx context.Context, i int) error {
 		w := c.wanted[names[i]]
 		v := &found[i]
-		a, close, err := c.open(names[i])
+		a, err := c.file(names[i])
 		if errors.Is(err, fs.ErrNotExist) {
 			v.kind, v.why = missing, "the file is not there"
 			return nil
@@ -359,7 +350,6 @@ func (c *checker) contents(ctx context.Context) error {
 			v.kind, v.why = Damaged, files.Cause(err).Error()
 			return nil
 		}
-		defer func() { _ = close() }() // reading is over
 		v.size = a.Size
 		if w.size >= 0 && w.size != v.size {
 			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, not the %d of %s", v.size, w.size, w.by)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -22,7 +23,6 @@ type Config struct {
 	OverridesFolder string `json:"overridesFolder,omitempty"`
 }
 
-// ConfigProvider is an entry of the provider list.
 type ConfigProvider struct {
 	Name string               `json:"name"`
 	Type layouts.ProviderType `json:"type"`
@@ -42,7 +42,6 @@ const configComment = `# Made by clusterctl-repo mirror, which rewrites it in ea
 # are fixed, so that clusterctl asks for nothing that is not in the mirror.
 `
 
-// Marshal returns the text of the file.
 func (c *Config) Marshal() ([]byte, error) {
 	text, err := yamldoc.Marshal(c)
 	return append([]byte(configComment), text...), err
@@ -52,18 +51,12 @@ func (c *Config) Marshal() ([]byte, error) {
 // place yet: the working directory.
 const Portable = "${PWD}"
 
-// fileURL is the URL of a folder as local.Folder.URL writes it.
-func fileURL(dir string) string {
-	name := "/" + strings.TrimPrefix(filepath.ToSlash(dir), "/")
-	return strings.ReplaceAll((&url.URL{Scheme: "file", Path: name}).String(), "$", "%24")
-}
-
 // Movable makes a provider URL below dir one that works after the folder was
 // moved, if the user sets layouts.MirrorVariable: clusterctl replaces variables
 // in URLs (clusterctl: client/config/providers_client.go, List). The default is
 // here, or dir itself if that is "".
 func Movable(provider, dir, here string) string {
-	root := fileURL(dir)
+	root := local.FileURL(dir)
 	rest, below := strings.CutPrefix(provider, root+"/")
 	if !below {
 		return provider

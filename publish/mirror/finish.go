@@ -424,16 +424,19 @@ func (m *run) operator(releases []Locked, c *Config) ([]byte, error) {
 	return OperatorProviders(releases, urls)
 }
 
-// config makes the clusterctl.yaml.
 func (m *run) config(releases []Locked) (*Config, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: OverridesFolder(dir, m.here(), runtime.GOOS == "windows")}
+	here := "" // what layouts.MirrorVariable defaults to, if not to the folder itself
+	if m.Portable {
+		here = Portable
+	}
+	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: OverridesFolder(dir, here, runtime.GOOS == "windows")}
 	for _, l := range Newest(releases) {
 		p := l.Identity()
-		to, err := m.to(p)
+		to, err := m.To.Of(p)
 		if err != nil {
 			return nil, err
 		}
@@ -444,7 +447,7 @@ func (m *run) config(releases []Locked) (*Config, error) {
 		if _, err := layouts.ParseProviderURL(url, p); err != nil {
 			m.warn("%s %s: clusterctl does not read %s: %v", l.Provider, l.Version, url, err)
 		}
-		url = Movable(url, dir, m.here())
+		url = Movable(url, dir, here)
 		if p == layouts.CertManager {
 			c.CertManager = &ConfigCertManager{URL: url, Version: l.Version}
 			continue
@@ -455,12 +458,4 @@ func (m *run) config(releases []Locked) (*Config, error) {
 		c.CertManager = &ConfigCertManager{ExternallyProvisioned: "true"}
 	}
 	return c, nil
-}
-
-// here is what layouts.MirrorVariable defaults to, "" for the folder itself.
-func (m *run) here() string {
-	if m.Portable {
-		return Portable
-	}
-	return ""
 }

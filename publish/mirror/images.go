@@ -23,14 +23,12 @@ type ImageInventory struct {
 	Releases []ReleaseName `json:"releases"`
 }
 
-// ReleaseName names a release.
 type ReleaseName struct {
 	// Provider is the label.
 	Provider string `json:"provider"`
 	Version  string `json:"version"`
 }
 
-// MirroredImage is one image.
 type MirroredImage struct {
 	// Ref is how it is written. It is a text with variables if the user has to
 	// give a value.
@@ -54,7 +52,6 @@ type imagePlace struct {
 	inventory.Image
 }
 
-// The levels of confidence.
 const (
 	certain = "certain"
 	likely  = "likely"
@@ -118,16 +115,11 @@ func (inv *ImageInventory) Pullable() []MirroredImage {
 	})
 }
 
-// refs returns the references that can be pulled.
-func (inv *ImageInventory) refs() []string {
-	return phrase.List(inv.Pullable(), func(img MirroredImage) string { return img.Ref })
-}
-
 // List returns the references that can be pulled, one on each line.
 func (inv *ImageInventory) List() []byte {
 	list := []byte{} // an empty file, not none
-	for _, ref := range inv.refs() {
-		list = append(list, ref+"\n"...)
+	for _, img := range inv.Pullable() {
+		list = append(list, img.Ref+"\n"...)
 	}
 	return list
 }
@@ -164,7 +156,6 @@ func SortImages(images []inventory.Image) {
 	})
 }
 
-// Marshal returns the text of the file.
 func (inv *ImageInventory) Marshal() ([]byte, error) { return indent(inv) }
 
 // indent writes a document for programs and people.

@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// lockVersion is the version of the lock file's form.
 const lockVersion = 1
 
 // Lock is the lock file: what is in the mirror, and where it came from. It holds
@@ -43,8 +42,7 @@ type Settings struct {
 	ImageRegistry string `json:"imageRegistry,omitempty"`
 	// ConfigMaps are the releases as Cluster API Operator reads them.
 	ConfigMaps bool `json:"configMaps,omitempty"`
-	// Images says that the mirror holds the container images.
-	Images bool `json:"images,omitempty"`
+	Images     bool `json:"images,omitempty"`
 	// ExternalCertManager says that the clusters of the site have their own.
 	ExternalCertManager bool `json:"externalCertManager,omitempty"`
 	// Platforms are those of the images, such as linux/amd64; all if there are none.
@@ -114,7 +112,6 @@ func (l *Locked) File(name string) *lockedFile {
 	return nil
 }
 
-// Identity is the provider of a locked release.
 func (l *Locked) Identity() layouts.Provider {
 	p, _ := ParseLabel(l.Provider) // the lock was checked when it was read
 	return p
@@ -182,7 +179,6 @@ type ChangedError struct {
 	publish.Difference
 }
 
-// Error names the files and the way out.
 func (e *ChangedError) Error() string {
 	other := ""
 	if e.From != e.Locked {
@@ -248,7 +244,6 @@ func CompareVersions(a, b string) int {
 	return cmp.Or(v.Compare(w), cmp.Compare(a, b))
 }
 
-// Lock returns the content of the lock file.
 func (b *Book) Lock() *Lock {
 	l := &Lock{SchemaVersion: lockVersion, Settings: b.Settings, Sources: []Listing{}, Releases: b.Sorted()}
 	for _, s := range b.Listings {
@@ -283,7 +278,6 @@ func (l *Lock) Keep(n int) (rest []Locked) {
 	return rest
 }
 
-// Forget takes a release out of the lock.
 func (b *Book) Forget(l *Locked) {
 	delete(b.Releases, l.ReleaseName)
 	from := [2]string{l.Source, l.Version}
@@ -293,10 +287,8 @@ func (b *Book) Forget(l *Locked) {
 	}
 }
 
-// Marshal returns the text of the file.
 func (l *Lock) Marshal() ([]byte, error) { return indent(l) }
 
-// ParseLock reads a lock file.
 func ParseLock(data []byte) (*Lock, error) {
 	l := &Lock{}
 	err := json.Unmarshal(data, l)

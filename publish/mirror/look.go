@@ -39,7 +39,7 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.certManager() {
+	if len(t.parts) == 1 && t.parts[0].provider == layouts.CertManager { // of which one file is wanted
 		if whole, err = onlyManifest(whole, t.parts[0].file); err != nil {
 			return nil, err
 		}
@@ -58,7 +58,9 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 	listed, ok := m.book.Listings[[2]string{origin, t.version}]
 	m.mu.Unlock()
 	for _, l := range locked {
-		if err := m.unchanged(l, c.glance(l), c); err != nil {
+		d := l.Differences(c.listed, c.sums)
+		d.Extra = nil // files of others that share the release
+		if err := m.unchanged(l, d, c); err != nil {
 			return nil, err
 		}
 	}
@@ -145,15 +147,6 @@ func complete(parts []part, locked []*Locked, labels []string) bool {
 		}
 		return slices.ContainsFunc(labels, func(label string) bool { return !has(label) })
 	})
-}
-
-// glance compares a locked release with what the source lists, as far as that
-// can be done without a download. The files of others that share the release
-// are no difference.
-func (c *cargo) glance(l *Locked) publish.Difference {
-	d := l.Differences(c.listed, c.sums)
-	d.Extra = nil
-	return d
 }
 
 // unchanged refuses a difference from the lock, unless it is accepted.

@@ -20,7 +20,6 @@ import (
 // DefaultJobs is how many files are downloaded at a time by default.
 const DefaultJobs = 8
 
-// Options say how to mirror.
 type Options struct {
 	Place
 	Trust
@@ -101,8 +100,7 @@ type Trust struct {
 type Outcome struct {
 	Provider layouts.Provider
 	Version  string
-	// From is the source.
-	From string
+	From     string
 	// Unchanged is true if it was in the mirror already.
 	Unchanged bool
 	// Files and Bytes count what the release consists of.
@@ -110,7 +108,6 @@ type Outcome struct {
 	Bytes int64
 }
 
-// Result is what a run did.
 type Result struct {
 	// Outcomes are sorted by provider and version.
 	Outcomes []Outcome
@@ -179,26 +176,10 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 			return nil, err
 		}
 		defer claim.Close()
-	}
-	if !opts.DryRun {
 		if err := errors.Join(cleanSpools(opts.Dir), beside{opts.Dir}.settle()); err != nil {
 			return nil, err
 		}
 	}
-	m, err := newRun(opts)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Folder != nil && opts.Repair {
-		if err := opts.Folder.Sweep(); err != nil {
-			return nil, err
-		}
-	}
-	return m.ended(do(m))
-}
-
-// newRun reads what earlier runs left.
-func newRun(opts Options) (*run, error) {
 	if opts.Jobs < 1 {
 		opts.Jobs = DefaultJobs
 	}
@@ -214,17 +195,15 @@ func newRun(opts Options) (*run, error) {
 		lost:    map[ReleaseName]bool{},
 		adopted: map[ReleaseName]bool{},
 	}
-	if r := opts.Settings.ImageRegistry; r != "" {
-		if err := CheckRegistry(r); err != nil {
+	if err := m.load(); err != nil {
+		return nil, err
+	}
+	if opts.Folder != nil && opts.Repair {
+		if err := opts.Folder.Sweep(); err != nil {
 			return nil, err
 		}
 	}
-	return m, m.load()
-}
-
-// ended returns the result of a run.
-func (m *run) ended(err error) (*Result, error) {
-	if err != nil {
+	if err := do(m); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(m.result.Outcomes, func(a, b Outcome) int {
@@ -243,8 +222,6 @@ type run struct {
 	beside beside
 	// otherPlatforms says that the last run brought images for others.
 	otherPlatforms bool
-	// opening guards To.Of, which need not be safe for concurrent use.
-	opening sync.Mutex
 
 	// What follows is guarded by mu as long as releases are copied.
 	mu     sync.Mutex
@@ -272,17 +249,10 @@ type run struct {
 	result       Result
 }
 
-// to returns the place of a provider in the mirror.
-func (m *run) to(p layouts.Provider) (publish.Destination, error) {
-	m.opening.Lock()
-	defer m.opening.Unlock()
-	return m.To.Of(p)
-}
-
 // at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it
 // is not there.
 func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
-	to, err := m.to(l.Identity())
+	to, err := m.To.Of(l.Identity())
 	if err != nil {
 		return nil, err
 	}

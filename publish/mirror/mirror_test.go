@@ -669,7 +669,7 @@ func TestCorpus(t *testing.T) {
 	dir := given.MemoryDir(t)
 	var wants []Want
 	for _, p := range r.Providers {
-		wants = append(wants, Want{From: Provider(p), Near: true, Provider: p.Provider})
+		wants = append(wants, Want{From: (*Provider)(p), Near: true, Provider: p.Provider})
 	}
 	opts := toFolder(t, dir)
 	opts.Settings.ImageRegistry, opts.Settings.ConfigMaps = "mirror.example.com/capi", true

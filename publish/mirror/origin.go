@@ -161,10 +161,17 @@ func (o *Origin) Pin(r *repo.Release) error {
 	return nil
 }
 
-// Lacks is the error for releases that the mirror lists in a folder, or below it, and that
-// are not there.
-func (o *Origin) Lacks(dir string) error {
-	at, inside := o.within(dir)
+// PinAll is Pin for all releases of a repository. It also refuses a mirror that lists
+// releases in the folder of the repository, or below it, that are not there.
+func (o *Origin) PinAll(r *repo.Repository) error {
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			if err := o.Pin(release); err != nil {
+				return err
+			}
+		}
+	}
+	at, inside := o.within(r.Path)
 	for _, l := range o.lock.Releases {
 		name := l.Provider + "/" + l.Version
 		if !inside || at != "." && at != name && !strings.HasPrefix(name, at+"/") {
@@ -177,30 +184,16 @@ func (o *Origin) Lacks(dir string) error {
 	return nil
 }
 
-// PinAll is Pin for all releases of a repository, and Lacks for its folder.
-func (o *Origin) PinAll(r *repo.Repository) error {
-	for _, p := range r.Providers {
-		for _, release := range p.Releases {
-			if err := o.Pin(release); err != nil {
-				return err
-			}
-		}
-	}
-	return o.Lacks(r.Path)
-}
-
-// Source returns the releases of a folder in the mirror, pinned.
-func (o *Origin) Source(s Source) Source { return pinnedSource{s, o} }
-
-type pinnedSource struct {
+// Recorded is the releases of a folder in a mirror, pinned.
+type Recorded struct {
 	Source
-	origin *Origin
+	Origin *Origin
 }
 
-func (s pinnedSource) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+func (s Recorded) Fetch(ctx context.Context, version string) (*repo.Release, error) {
 	r, err := s.Source.Fetch(ctx, version)
 	if err == nil {
-		err = s.origin.Pin(r)
+		err = s.Origin.Pin(r)
 	}
 	return r, err
 }

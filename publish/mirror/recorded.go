@@ -62,7 +62,6 @@ func (s recorded) record(version string) (l *Locked, listing Listing) {
 	return l, listing
 }
 
-// Versions lists those of the provider.
 func (s recorded) Versions(context.Context) (out []string, err error) {
 	for _, l := range s.lock.Releases {
 		if l.Identity() == s.of {
@@ -72,7 +71,6 @@ func (s recorded) Versions(context.Context) (out []string, err error) {
 	return out, nil
 }
 
-// Fetch lists the files of a release.
 func (s recorded) Fetch(_ context.Context, version string) (*repo.Release, error) {
 	l, _ := s.record(version)
 	if l == nil {

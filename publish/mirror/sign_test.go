@@ -134,7 +134,7 @@ func TestSignedWithoutKey(t *testing.T) {
 		"new release":  {wants: []Want{newer}, want: "is signed, and this run would copy infrastructure-foo v1.2.0; add --sign-key"},
 		"dry run":      {wants: []Want{newer}, edit: func(o *Options) { o.DryRun = true }, want: "would copy infrastructure-foo v1.2.0"},
 		"new settings": {wants: []Want{old}, edit: func(o *Options) { o.Settings.ImageRegistry = "registry.example.com" }, want: "would change images.json"},
-		"new source":   {wants: []Want{{From: Named(own, "https://other"), Provider: foo, Version: old.Version}}, want: "would change mirror.lock.json"},
+		"new source":   {wants: []Want{{From: Named{own, "https://other"}, Provider: foo, Version: old.Version}}, want: "would change mirror.lock.json"},
 		"prune":        {gone: lock.Releases, want: "would remove releases"},
 	} {
 		opts := toFolder(t, dir)

@@ -20,7 +20,6 @@ import (
 // Source is a place that releases are copied from. Every publish.Destination is
 // one.
 type Source interface {
-	// Versions lists the versions that can be read.
 	Versions(ctx context.Context) ([]string, error)
 	// Fetch lists a release. The error wraps fs.ErrNotExist if there is none.
 	// If the provider of the release is zero, its files tell who shares it.
@@ -72,10 +71,8 @@ func ParseSelector(text string) (Selector, error) {
 	return Selector{rule: rule, text: text}, nil
 }
 
-// Exactly selects one version.
 func Exactly(version string) Selector { return Selector{exact: version, text: version} }
 
-// String is the text that was parsed.
 func (s Selector) String() string {
 	if s.text == "" {
 		return layouts.Latest
@@ -83,7 +80,6 @@ func (s Selector) String() string {
 	return s.text
 }
 
-// IsLatest reports whether the latest version is meant.
 func (s Selector) IsLatest() bool { return s.exact == "" && s.rule == nil }
 
 // fits reports whether a version is the one that was named, or in the range.
@@ -141,57 +137,50 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Named returns a source under another name. The name must be that of no other
-// source, since the lock file goes by it.
-func Named(s Source, name string) Source { return named{s, name} }
-
-type named struct {
+// Named is a source under another name, which must be that of no other source, since the
+// lock file goes by it.
+type Named struct {
 	Source
-	name string
+	Name string
 }
 
-func (n named) String() string { return n.name }
+func (n Named) String() string { return n.Name }
 
-// Pinned returns the one version of a source that a digest names, where the
-// source takes digests for versions.
-func Pinned(s Source, digest string) Source { return pinned{s, digest} }
-
-type pinned struct {
+// Pinned is the one version of a source that a digest names, where the source takes
+// digests for versions.
+type Pinned struct {
 	Source
-	digest string
+	Digest string
 }
 
-func (p pinned) Versions(ctx context.Context) ([]string, error) {
-	r, err := p.Source.Fetch(ctx, p.digest)
+func (p Pinned) Versions(ctx context.Context) ([]string, error) {
+	r, err := p.Source.Fetch(ctx, p.Digest)
 	if err != nil {
 		return nil, err
 	}
 	return []string{r.Version}, nil
 }
 
-func (p pinned) Fetch(ctx context.Context, version string) (*repo.Release, error) {
-	r, err := p.Source.Fetch(ctx, p.digest)
+func (p Pinned) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	r, err := p.Source.Fetch(ctx, p.Digest)
 	if err == nil && r.Version != version {
 		err = repo.Missing("%s is the version %s, not %s", r.Path, r.Version, version)
 	}
 	return r, err
 }
 
-func (p pinned) String() string { return p.Source.String() + "@" + p.digest }
+func (p Pinned) String() string { return p.Source.String() + "@" + p.Digest }
 
-// Provider returns the versions of a provider that is already listed, such as
-// one in a folder, as a source.
-func Provider(p *repo.Provider) Source { return listed{p} }
+// Provider is a provider that is already listed, such as one in a folder.
+type Provider repo.Provider
 
-type listed struct{ p *repo.Provider }
-
-func (l listed) Versions(context.Context) ([]string, error) {
-	return phrase.List(l.p.Releases, func(r *repo.Release) string { return r.Version }), nil
+func (p *Provider) Versions(context.Context) ([]string, error) {
+	return phrase.List(p.Releases, func(r *repo.Release) string { return r.Version }), nil
 }
 
-func (l listed) Fetch(_ context.Context, version string) (*repo.Release, error) {
+func (p *Provider) Fetch(_ context.Context, version string) (*repo.Release, error) {
 	var known []string
-	for _, r := range l.p.Releases {
+	for _, r := range p.Releases {
 		if r.Version == version {
 			return r, nil
 		}
@@ -200,7 +189,7 @@ func (l listed) Fetch(_ context.Context, version string) (*repo.Release, error) 
 	return nil, repo.Missing("it has %s", few(known))
 }
 
-func (l listed) String() string { return l.p.Path }
+func (p *Provider) String() string { return p.Path }
 
 // task is a release to be copied.
 type task struct {
@@ -215,12 +204,6 @@ type task struct {
 type part struct {
 	provider layouts.Provider
 	file     string
-}
-
-// certManager reports whether the task is about cert-manager, of whose releases one
-// file is wanted.
-func (t *task) certManager() bool {
-	return len(t.parts) == 1 && t.parts[0].provider == layouts.CertManager
 }
 
 // brings reports whether a task may bring a locked release again, so that it need not be

@@ -252,9 +252,7 @@ func (c *cargo) outcome(l *Locked, unchanged bool) Outcome {
 
 // put publishes releases that become visible together, and returns which were there.
 func (m *copier) put(ctx context.Context, releases []*repo.Release) (unchanged map[*repo.Release]bool, err error) {
-	site := m.To
-	site.Of = m.to
-	parcels, err := site.Parcels(ctx, releases)
+	parcels, err := m.To.Parcels(ctx, releases)
 	if err != nil {
 		return nil, err
 	}
@@ -293,13 +291,7 @@ func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result,
 		}
 		defer m.release()
 	}
-	var result publish.Result
-	var err error
-	if m.DryRun {
-		result, err = p.To.Plan(ctx, p.Release)
-	} else {
-		result, err = p.Publish(ctx)
-	}
+	result, err := p.Publish(ctx, m.DryRun)
 	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || m.Folder == nil ||
 		!m.AcceptChanged && !m.Repair {
 		return result, err

@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	// artifactType marks the manifest of a release.
 	artifactType = "application/vnd.clusterctl-repo.release.v1"
 	// aliasOf is the annotation of a layer that only gives a file of the
 	// release, which it names, a second title.
@@ -60,19 +59,14 @@ type blob struct {
 	file *repo.Artifact
 }
 
-// emptyConfig is what manifests of artifacts have for a config.
-func emptyConfig() blob {
-	return blob{v1.DescriptorEmptyJSON, repo.BytesArtifact("the empty config", v1.DescriptorEmptyJSON.Data)}
-}
-
 func describe(mediaType string, sum repo.Sum, size int64) v1.Descriptor {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.NewDigestFromEncoded(digest.SHA256, sum.String()), Size: size}
 }
 
-// pack makes the manifest of a release, with one layer for each file, or for the
-// archive of all. Every file is read once, unless its checksum is stated, and those
-// that tell the providers apart twice.
-func pack(ctx context.Context, r *repo.Release, archive bool) (*bundle, error) {
+// pack makes the manifest of a release, with one layer for each file. Every file is
+// read once, unless its checksum is stated, and those that tell the providers apart
+// twice.
+func pack(ctx context.Context, r *repo.Release) (*bundle, error) {
 	stated := *r
 	stated.Artifacts = slices.Clone(r.Artifacts)
 	stated.Sort()
@@ -91,7 +85,7 @@ func pack(ctx context.Context, r *repo.Release, archive bool) (*bundle, error) {
 		maps.Copy(layer.Annotations, more)
 		m.Layers = append(m.Layers, layer)
 	}
-	b.blobs = []blob{emptyConfig()}
+	b.blobs = []blob{{v1.DescriptorEmptyJSON, repo.BytesArtifact("the empty config", v1.DescriptorEmptyJSON.Data)}}
 	seen := map[digest.Digest]bool{v1.DescriptorEmptyJSON.Digest: true}
 	for i, a := range stated.Artifacts {
 		sum, err := a.Digest(ctx)
@@ -100,9 +94,6 @@ func pack(ctx context.Context, r *repo.Release, archive bool) (*bundle, error) {
 		}
 		a = a.Stating(sum)
 		stated.Artifacts[i], sums[a.Name], layers[a.Name] = a, sum, describe(mediaType(a.Name), sum, a.Size)
-		if archive {
-			continue
-		}
 		add(a.Name, a.Name, nil)
 		if layer := layers[a.Name]; !seen[layer.Digest] {
 			seen[layer.Digest] = true
@@ -113,18 +104,8 @@ func pack(ctx context.Context, r *repo.Release, archive bool) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	var more []alias
-	if archive {
-		if err := b.archive(ctx, &m); err != nil {
-			return nil, err
-		}
-		if len(providers) != 1 || providers[0].Provider.Name == "" {
-			return nil, fmt.Errorf("the archive form holds one provider, but the release has %d; give every provider its own repository with {provider}", len(providers))
-		}
-		b.notes = []string{"no released Cluster API operator reads the archive form, which is proposed in cluster-api#13729"}
-	} else {
-		more, b.notes = aliases(providers, sums)
-	}
+	more, notes := aliases(providers, sums)
+	b.notes = notes
 	slices.SortFunc(more, func(x, y alias) int { return cmp.Compare(x.Title, y.Title) })
 	for _, x := range more {
 		add(x.Of, x.Title, map[string]string{aliasOf: x.Of})

@@ -10,8 +10,7 @@
 //
 // The proposal for Cluster API (cluster-api#13729) has the same repositories,
 // tags and annotations, but packs all files of a release into one layer. No
-// released operator reads that, so it is only written if Options.Archive asks
-// for it.
+// released operator reads that, so it is read, but not written.
 //
 // Blobs are stored first, then the manifest under its digest, and last the tag,
 // which makes the release visible as a whole. Container images of a mirror are

@@ -61,10 +61,12 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 			why = "the registry does not state how to log in"
 		}
 		return fmt.Errorf("%w: %s; log in with `docker login %s`, or set %s and %s, or %s", status, why, host, UserVariable, PasswordVariable, AccessTokenVariable)
-	case code == http.StatusForbidden && write:
-		return fmt.Errorf("%w%s; the user or token lacks the right to push to %s; log in as a user who has it with `docker login %s`, or set %s and %s", status, d.quote(said), repository, host, UserVariable, PasswordVariable)
 	case code == http.StatusForbidden:
-		return fmt.Errorf("%w%s; the user or token lacks the right to pull from %s; log in as a user who has it with `docker login %s`, or set %s and %s", status, d.quote(said), repository, host, UserVariable, PasswordVariable)
+		right := "pull from"
+		if write {
+			right = "push to"
+		}
+		return fmt.Errorf("%w%s; the user or token lacks the right to %s %s; log in as a user who has it with `docker login %s`, or set %s and %s", status, d.quote(said), right, repository, host, UserVariable, PasswordVariable)
 	case code == http.StatusNotFound && write:
 		return fmt.Errorf("%w%s; create the repository %s in the registry first, or check its name and whether the user may push there", status, d.quote(said), repository)
 	case code < http.StatusBadRequest:

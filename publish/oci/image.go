@@ -29,7 +29,6 @@ var manifests = []string{v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, dock
 // pulled is a repository whose blobs are downloaded in parts if need be.
 type pulled struct{ d *Repository }
 
-// Fetch opens a manifest or blob.
 func (p pulled) Fetch(ctx context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
 	if slices.Contains(manifests, desc.MediaType) {
 		return p.d.remote.Manifests().Fetch(ctx, desc)

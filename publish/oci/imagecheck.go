@@ -23,7 +23,6 @@ type Image struct{ Host, Repository, Reference string }
 
 // Status is what a registry says about an image.
 type Status struct {
-	Image Image
 	// Platforms are those that the image is built for, such as linux/arm64/v8,
 	// sorted.
 	Platforms []string
@@ -38,29 +37,17 @@ const maxConfig = 4 << 20
 // atOnce is how many registries are asked at the same time.
 const atOnce = 8
 
-// CheckImages asks registries for the manifests of images, each once. Open gives
-// access to a repository. The results are in the order of the images.
+// CheckImages asks registries for the manifests of images. Open gives access to a
+// repository. The results are in the order of the images.
 func CheckImages(ctx context.Context, images []Image, open func(host, repository string) (*Repository, error)) []Status {
 	out := make([]Status, len(images))
-	first := map[Image]int{}
-	var ask []int
-	for i, image := range images {
-		out[i].Image = image
-		if _, again := first[image]; !again {
-			first[image], ask = i, append(ask, i)
-		}
-	}
-	parallel.Limited(atOnce, len(ask), func(n int) {
-		to := &out[ask[n]]
-		d, err := open(to.Image.Host, to.Image.Repository)
+	parallel.Limited(atOnce, len(images), func(i int) {
+		d, err := open(images[i].Host, images[i].Repository)
 		if err == nil {
-			to.Platforms, err = d.platforms(ctx, to.Image.Reference)
+			out[i].Platforms, err = d.platforms(ctx, images[i].Reference)
 		}
-		to.Err = err
+		out[i].Err = err
 	})
-	for i := range out {
-		out[i] = out[first[images[i]]]
-	}
 	return out
 }
 
@@ -162,5 +149,4 @@ func (s *Status) Lacks(wanted []string) []string {
 	})
 }
 
-// Missing reports whether the registry says that it does not have the image.
 func (s *Status) Missing() bool { return errors.Is(s.Err, fs.ErrNotExist) }

@@ -41,8 +41,7 @@ type Wanted struct {
 // shorter index; what is there already is not transferred again.
 type Store struct {
 	// Dir is the folder of the mirror.
-	Dir string
-	// Open opens a repository of a registry.
+	Dir  string
 	Open func(host, repository string) (*Repository, error)
 	// Suspects are files of the layout, by their paths in it, that a check
 	// called damaged: those that still are damaged are fetched again.
@@ -163,7 +162,6 @@ func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *lay
 	return desc, "pulled", err
 }
 
-// place opens the repository of an image.
 func (s *Store) place(ref string) (d *Repository, tag, digest string, err error) {
 	named, err := imageref.Parse(ref)
 	if err != nil {

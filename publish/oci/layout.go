@@ -64,7 +64,6 @@ func openLayout(dir, name string) (*layout, error) {
 	return &layout{filepath.Join(dir, name), root}, nil
 }
 
-// Close closes the folder.
 func (l *layout) Close() error { return l.root.Close() }
 
 func blobName(d digest.Digest) (string, error) {
@@ -298,7 +297,6 @@ func (l *layout) sweep(used map[string]repo.Sum) error {
 // it returns the file of a layout with the given path.
 type blobFiles func(name string) (io.ReadCloser, error)
 
-// Fetch opens a blob.
 func (b blobFiles) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
 	name, err := blobName(desc.Digest)
 	if err != nil {

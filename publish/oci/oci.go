@@ -36,14 +36,10 @@ type Options struct {
 	// Secrets learns what must not be shown, such as tokens that registries issue;
 	// nil keeps that to the repository.
 	Secrets *transport.Secrets
-	// Archive stores a release as one archive, as it is proposed for Cluster
-	// API, instead of a layer for each file.
-	Archive bool
 	// TakeOver ignores that other content has the claim.
 	TakeOver bool
 	// Base makes the connections; nil is transport.Usual.
-	Base http.RoundTripper
-	// Policy says how long to wait for what.
+	Base   http.RoundTripper
 	Policy transport.Policy
 }
 
@@ -52,7 +48,6 @@ type Repository struct {
 	remote   *remote.Repository
 	client   *http.Client
 	session  *session
-	archive  bool
 	takeOver bool
 	policy   transport.Policy
 	// verified are the contents that were read, by the digest of their manifest.
@@ -85,13 +80,11 @@ func New(o Options) (*Repository, error) {
 		},
 		client:   client,
 		session:  s,
-		archive:  o.Archive,
 		takeOver: o.TakeOver,
 		policy:   o.Policy.AtLeast(s.pause),
 	}, nil
 }
 
-// String returns oci://host/repository.
 func (d *Repository) String() string {
 	return "oci://" + d.remote.Reference.Registry + "/" + d.remote.Reference.Repository
 }
@@ -137,7 +130,6 @@ func (d *Repository) URL(version, componentsFile string) (string, error) {
 	return d.reference(version), nil
 }
 
-// checkTag refuses a version that cannot be a tag.
 func (d *Repository) checkTag(version string) error {
 	v, err := layouts.ParseVersion(version)
 	if err != nil {

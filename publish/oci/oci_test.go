@@ -105,13 +105,17 @@ func TestDigest(t *testing.T) {
 	if text := fmt.Sprintf(want, "sha256:"+a.String(), c.Size, "sha256:"+b.String(), m.Size); string(data) != text {
 		t.Errorf("got  %s\nwant %s", data, text)
 	}
-	// Another form is no other release.
-	d := s.open(func(o *Options) { o.Archive = true })
+	// Other titles and annotations are no other release.
+	other, _, _ := s.manifest("v1.2.3")
+	other.Annotations = nil
+	s.store("v1.2.3", other.MediaType, other)
+	_, stored, _ := s.manifest("v1.2.3")
+	d := s.open()
 	result, err := d.Put(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n"))))
 	if err != nil || !result.Unchanged || !strings.Contains(fmt.Sprint(result.Notes), "the files are equal, but their titles and annotations are not") {
 		t.Errorf("%+v, %v", result, err)
 	}
-	if plan := given.Value(d.Plan(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n")))))(t); plan.Digest != digestOf(data) {
+	if plan := given.Value(d.Plan(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n")))))(t); plan.Digest != digestOf(stored) {
 		t.Errorf("%+v", plan)
 	}
 }
@@ -494,80 +498,6 @@ func TestSaysOtherwise(t *testing.T) {
 		}
 		if whole, err := s.seen(acme()); !whole {
 			t.Errorf("%d: %v", status, err)
-		}
-	}
-}
-
-// TestAttachedAgain finishes the list of referrers that another run left behind or
-// wrote over, also when the version is published already.
-func TestAttachedAgain(t *testing.T) {
-	s := serve(t)
-	r := acme(repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")))
-	result := given.Value(s.open().Put(t.Context(), r))(t)
-	// Readers who see the tag also find what is attached.
-	var puts, lists []int
-	log := s.faults.Log()
-	for i, e := range log {
-		switch {
-		case e.Step == "PUT uploads" && len(puts) > 0:
-			t.Errorf("%v comes after the manifest that names it", e)
-		case e.Step == "PUT manifests":
-			puts = append(puts, i)
-		case strings.HasSuffix(e.Path, strings.Replace(result.Digest, ":", "-", 1)):
-			lists = append(lists, i)
-		}
-	}
-	if last := log[puts[len(puts)-1]]; !strings.HasSuffix(last.Path, "/manifests/v1.2.3") || lists[0] < puts[0] {
-		t.Errorf("the last manifest is %v, the first list the request %d: %v", last, lists[0], log)
-	}
-	list := strings.Replace(result.Digest, ":", "-", 1)
-	index, _, there := s.manifest(list)
-	if !there {
-		t.Fatal("nothing is attached")
-	}
-	s.store(list, v1.MediaTypeImageIndex, v1.Index{Versioned: index.Versioned, MediaType: v1.MediaTypeImageIndex})
-	plan, err := s.open().Plan(t.Context(), r)
-	if err != nil || plan.Unchanged || !slices.Equal(plan.Steps, []string{"attach SHA256SUMS.sig"}) {
-		t.Errorf("%+v, %v", plan, err)
-	}
-	if again, err := s.open().Put(t.Context(), r); err != nil || !again.Unchanged {
-		t.Errorf("%+v, %v", again, err)
-	}
-	_, data, _ := s.manifest(list)
-	if !strings.Contains(string(data), signatureType) {
-		t.Errorf("the signature is not attached: %s", data)
-	}
-}
-
-// The archive form is what this package reads of the proposal, and the
-// signature of a release refers to its manifest.
-func TestArchiveAndReferrers(t *testing.T) {
-	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
-	for _, archive := range []bool{false, true} {
-		s := serve(t)
-		d := s.open(func(o *Options) { o.Archive = archive })
-		r := release(p, "v1.2.3", repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")))
-		result := given.Value(d.Put(t.Context(), r))(t)
-		if err := d.Verify(t.Context(), r); err != nil {
-			t.Error(err)
-		}
-		if again, err := d.Put(t.Context(), r); err != nil || !again.Unchanged || again.Digest != result.Digest || !strings.HasPrefix(again.Digest, "sha256:") {
-			t.Errorf("%+v, %v", again, err)
-		}
-		// Content decides, not the form.
-		if other, err := s.open(func(o *Options) { o.Archive = !archive }).Put(t.Context(), r); err != nil || !other.Unchanged {
-			t.Errorf("%+v, %v", other, err)
-		}
-		got, err := s.open().Fetch(t.Context(), result.Digest)
-		if err != nil || got.Version != "v1.2.3" || len(got.Artifacts) != len(r.Artifacts) || got.Provider != p {
-			t.Errorf("%+v, %v", got, err)
-		}
-		fallback := strings.Replace(result.Digest, ":", "-", 1)
-		answer := given.Value(http.Get("http://" + s.host() + "/v2/" + repository + "/manifests/" + fallback))(t)
-		data, _ := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if !strings.Contains(string(data), signatureType) {
-			t.Errorf("the signature is not attached: %s", data)
 		}
 	}
 }

@@ -5,51 +5,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"path"
-	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
-
-// archive makes the only layer of the form of the proposal: a compressed archive
-// of all files, the same for the same files.
-func (b *bundle) archive(ctx context.Context, m *v1.Manifest) error {
-	var total int64
-	for _, a := range b.release.Artifacts {
-		total += a.Size
-	}
-	if total > repo.MaxFileSize {
-		return fmt.Errorf("the files have %d bytes in total, but an archive may hold %d; use the form of single files", total, repo.MaxFileSize)
-	}
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	t := tar.NewWriter(z)
-	for _, a := range b.release.Artifacts {
-		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: a.Name, Size: a.Size, Mode: 0o644, ModTime: time.Unix(0, 0).UTC()}); err != nil {
-			return err
-		}
-		if _, err := a.Copy(ctx, t); err != nil {
-			return err
-		}
-	}
-	if err := t.Close(); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	file := repo.BytesArtifact("the archive of all files", packed.Bytes())
-	layer := describe(v1.MediaTypeImageLayerGzip, sha256.Sum256(packed.Bytes()), file.Size)
-	m.Layers = []v1.Descriptor{layer}
-	b.blobs = append(b.blobs, blob{layer, file})
-	return nil
-}
 
 // packed reads the form of the proposal for Cluster API, in which one layer is
 // an archive of all files. The annotations tell it from a container image.

@@ -43,11 +43,7 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 	result := publish.Result{Unchanged: unchanged, Where: d.reference(b.release.Version), Digest: desc.Digest.String()}
 	note := func(format string, args ...any) { result.Notes = append(result.Notes, fmt.Sprintf(format, args...)) }
 	note("the digest is %s", desc.Digest)
-	if d.archive {
-		note("clusterctl v1.14 does not read registries")
-	} else {
-		note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
-	}
+	note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
 	if desc.Digest != b.desc.Digest {
 		note("the files are equal, but their titles and annotations are not: the manifest would have the digest %s", b.desc.Digest)
 	}
@@ -58,12 +54,9 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 // state is what is there of a version.
 type state struct {
 	// there: the tag has the content of the release, under desc.
-	there bool
-	desc  v1.Descriptor
-	// conflict is set if it has other content.
+	there    bool
+	desc     v1.Descriptor
 	conflict error
-	// detached are the referrers of the manifest that are not listed.
-	detached []referrer
 }
 
 // upload is a release on its way.
@@ -83,25 +76,18 @@ type upload struct {
 	tagged bool
 }
 
-// table decides what is next.
 func (p *upload) table() converge.Table[state] {
 	return converge.Table[state]{
 		{
-			When: "the tag has the same content, and all referrers are listed", Step: "done",
+			When: "the tag has the same content", Step: "done",
 			Why: "content decides, not the form or the digest of the manifest",
-			Is:  func(s state) bool { return s.there && len(s.detached) == 0 },
+			Is:  func(s state) bool { return s.there },
 		},
 		{
 			When: "the tag has other content", Step: "refuse",
 			Why:    "a published version never changes",
 			Is:     func(s state) bool { return s.conflict != nil },
 			Refuse: func(s state) error { return s.conflict },
-		},
-		{
-			When: "the tag has the same content, but referrers are not listed", Step: "attach the referrers",
-			Why: "an earlier run was interrupted, or two runs wrote the list of a registry without referrers at the same time",
-			Is:  func(s state) bool { return s.there },
-			Do:  p.attach,
 		},
 		{
 			When: "files are missing", Step: "upload the files",
@@ -111,7 +97,7 @@ func (p *upload) table() converge.Table[state] {
 		},
 		{
 			When: "the manifest is missing", Step: "store the manifest under its digest",
-			Why: "claims and referrers point to it, and readers ask for tags",
+			Why: "claims point to it, and readers ask for tags",
 			Is:  func(state) bool { return !p.manifest },
 			Do:  p.store,
 		},
@@ -128,12 +114,6 @@ func (p *upload) table() converge.Table[state] {
 			Do:  p.claim,
 		},
 		{
-			When: "referrers are not listed", Step: "attach the referrers",
-			Why: "readers who see the tag also find the signature",
-			Is:  func(s state) bool { return len(s.detached) > 0 },
-			Do:  p.attach,
-		},
-		{
 			When: "only the tag is missing", Step: "set the tag",
 			Why: "this makes everything visible at once",
 			Do:  p.tag,
@@ -141,7 +121,6 @@ func (p *upload) table() converge.Table[state] {
 	}
 }
 
-// look reads the tag, and what is attached if that is next.
 func (p *upload) look(ctx context.Context, _ bool) (s state, err error) {
 	desc, data, err := p.d.get(ctx, p.b.release.Version)
 	switch {
@@ -164,16 +143,12 @@ func (p *upload) look(ctx context.Context, _ bool) (s state, err error) {
 		s.there = err == nil
 	}
 	s.desc = desc
-	if s.there || p.manifest && s.conflict == nil {
-		s.detached, err = p.d.detached(ctx, desc, p.b.release)
-		return s, err
-	}
 	return s, nil
 }
 
 // left counts the steps that remain.
 func (p *upload) left(s state) int {
-	left := len(p.stored) - p.count() + len(s.detached)
+	left := len(p.stored) - p.count()
 	for _, done := range []bool{p.manifest, p.read, p.claimed, s.there} {
 		if !done {
 			left++
@@ -194,7 +169,7 @@ func (d *Repository) begin(ctx context.Context, r *repo.Release) (*upload, error
 	if err := d.checkTag(r.Version); err != nil {
 		return nil, err
 	}
-	b, err := pack(ctx, r, d.archive)
+	b, err := pack(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +202,6 @@ func (d *Repository) Plan(ctx context.Context, r *repo.Release) (publish.Result,
 		step("store the manifest %s", p.b.desc.Digest)
 		step("tag it %s", r.Version)
 	}
-	for _, x := range s.detached {
-		step("attach %s", x.name)
-	}
 	return result, nil
 }
 
@@ -249,10 +221,7 @@ func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, 
 		return publish.Result{}, err // names itself
 	}
 	after := "nothing became visible to readers"
-	switch {
-	case s.there:
-		after = "the version is visible to readers; publish again to finish it"
-	case p.tagged:
+	if p.tagged {
 		after = "publish again to see whether the tag was set"
 	}
 	return publish.Result{}, fmt.Errorf("publish %s to %s: %w; %s", publish.Name(r), d, err, after)

@@ -103,7 +103,13 @@ func (p *Places) gitHub(server, name string, o Options) github.Options {
 	default:
 		out.Token, out.TokenName = p.secret(tokens[0], tokens...)
 	}
-	out.Target, out.Commit = o.Target, o.madeOf(server, name, run, p.env("GITHUB_REPOSITORY"), p.env("GITHUB_SHA"))
+	out.Target = o.Target
+	switch {
+	case name == p.env("GITHUB_REPOSITORY") && sameHost(server, run):
+		out.Commit = p.env("GITHUB_SHA")
+	case isRemote(o.Remote, server, name):
+		out.Commit = o.Commit
+	}
 	return out
 }
 
@@ -121,8 +127,8 @@ var gitLabTokens = []struct {
 // gitLab says how to reach a package.
 func (p *Places) gitLab(server, project string, o Options) gitlab.Options {
 	out := gitlab.Options{
-		ServerURL: server, Project: project, Base: p.Base, Policy: p.Policy, Notes: o.Notes,
-		Release: o.GitLabRelease, AllowUnreadable: o.AllowUnreadable, TakeOver: o.AdoptDraft,
+		ServerURL: server, Project: project, Base: p.Base, Policy: p.Policy,
+		AllowUnreadable: o.AllowUnreadable, TakeOver: o.AdoptDraft,
 	}
 	here, api := p.owner(layouts.GitLab, p.Servers().GitLab), p.env("CI_API_V4_URL")
 	// With only the API named, that host gets the token, whatever the server is
@@ -138,7 +144,6 @@ func (p *Places) gitLab(server, project string, o Options) gitlab.Options {
 	} else {
 		out.TokenName = fmt.Sprintf("GITLAB_TOKEN (and CI_SERVER_URL to %s)", server)
 	}
-	out.Ref, out.Commit = o.Target, o.madeOf(server, project, here, p.env("CI_PROJECT_PATH"), p.env("CI_COMMIT_SHA"))
 	return out
 }
 
@@ -164,7 +169,7 @@ func (p *Places) oci(host, name string, o Options) oci.Options {
 		files = append(files, filepath.Join(dir, "containers", "auth.json"))
 	}
 	return oci.Options{
-		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft, Archive: o.OCIFormat == ociArchive,
+		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft,
 		Secrets: &p.secrets, TokenServer: p.env(oci.TokenServerVariable),
 		Credential: oci.Credentials(static, files...),
 	}

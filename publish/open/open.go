@@ -2,7 +2,6 @@ package open
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -47,7 +46,7 @@ type Places struct {
 
 // Options say how releases are published. The zero value is good for most.
 type Options struct {
-	// Notes is the text of a release on GitHub or GitLab.
+	// Notes is the text of a release on GitHub.
 	Notes string
 	// Target is the commit of the tag.
 	Target string
@@ -57,22 +56,11 @@ type Options struct {
 	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
 	// AdoptDraft is TakeOver of the other kinds.
 	GenerateNotes, AdoptDraft, Complete bool
-	// OCIFormat is how releases are stored in registries: OCIFiles, which is the
-	// default, or ociArchive.
-	OCIFormat string
 	// URL is the address of the web server of static:DIR.
 	URL string
-	// GitLabRelease and AllowUnreadable are Release and AllowUnreadable of
-	// gitlab.Options.
-	GitLabRelease, AllowUnreadable bool
+	// AllowUnreadable is that of gitlab.Options.
+	AllowUnreadable bool
 }
-
-// The forms of a release in a registry: a layer for each file, which Cluster API
-// Operator reads, or one archive, as proposed in cluster-api#13729.
-const (
-	OCIFiles   = "files"
-	ociArchive = "archive"
-)
 
 // Servers are the forges that the environment names, as the runners of GitHub
 // and GitLab and their command lines set them.
@@ -99,9 +87,6 @@ func (p *Places) Site(name string, o Options) (publish.Site, error) {
 	}
 	if folder, ok := Static(name); ok {
 		return p.static(name, folder, o.URL)
-	}
-	if f := o.OCIFormat; f != "" && f != OCIFiles && f != ociArchive {
-		return publish.Site{}, fmt.Errorf("unknown format %q for registries: expected %s or %s", f, OCIFiles, ociArchive)
 	}
 	place, err := layouts.ParsePlace(name, p.Servers())
 	if err != nil {
@@ -156,7 +141,7 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file, not a folder", name)
 	}
-	if _, err := os.Lstat(dir); err != nil && isArchive(dir) && !strings.HasSuffix(name, "/") {
+	if _, err := os.Lstat(dir); err != nil && slices.Contains(archives, filepath.Ext(dir)) && !strings.HasSuffix(name, "/") {
 		return nil, fmt.Errorf("%s would be a folder; only mirror writes an archive, and its name must end with .tar;"+
 			" make the folder first if you mean one", name)
 	}
@@ -179,11 +164,8 @@ func (p *Places) Misread(name string) error {
 // schemes are more than the letter of a Windows drive.
 var schemes = phrase.Pattern(`^[a-zA-Z][a-zA-Z0-9+-]+$`)
 
-// isArchive reports whether a name is that of an archive, which a user expects to
-// be a file.
-func isArchive(name string) bool {
-	return slices.Contains([]string{".tar", ".tgz", ".gz", ".zip"}, filepath.Ext(name))
-}
+// archives end the names of what a user expects to be a file.
+var archives = []string{".tar", ".tgz", ".gz", ".zip"}
 
 // Location opens the place of a release on a server, for reading. No request
 // is made.
@@ -195,14 +177,6 @@ func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
 // made.
 func (p *Places) Registry(host, repository string) (*oci.Repository, error) {
 	return oci.New(p.oci(host, repository, Options{}))
-}
-
-// Image names a container image.
-type Image = oci.Image
-
-// CheckImages asks the registries of images for them.
-func (p *Places) CheckImages(ctx context.Context, images []Image) []oci.Status {
-	return oci.CheckImages(ctx, images, p.Registry)
 }
 
 // Printable makes a text that may come from a server fit for a terminal:
@@ -261,17 +235,6 @@ func (p *Places) remote(place layouts.Place, provider layouts.Provider, l layout
 		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider)).Name, o))
 	}
 	return nil, fmt.Errorf("%s is not on a server", place.Kind)
-}
-
-// madeOf returns the commit that releases for a project are made of, as far as is known.
-func (o Options) madeOf(server, project, here, hereProject, hereCommit string) string {
-	switch {
-	case project == hereProject && sameHost(server, here):
-		return hereCommit
-	case isRemote(o.Remote, server, project):
-		return o.Commit
-	}
-	return ""
 }
 
 // isRemote reports whether a remote of git is a project on a server.

@@ -42,7 +42,6 @@ type Web struct {
 	found map[string]func() (bool, error)     // by URL
 }
 
-// NewWeb returns the network under options.
 func NewWeb(o WebOptions) *Web {
 	return &Web{opts: o, lists: map[string]func() ([]string, error){}, found: map[string]func() (bool, error){}}
 }

@@ -82,12 +82,8 @@ func (l *Link) Locate(ctx context.Context) {
 	l.found = f
 }
 
-// Open is Download.
 func (l *Link) Open(ctx context.Context, size int64) (io.ReadCloser, error) {
-	d := &download{ctx: ctx, link: l, size: size, policy: Policy{}.withDefaults(), opened: time.Now(), since: time.Now()}
-	if t, ok := l.client.Transport.(*tripper); ok {
-		d.policy = t.policy
-	}
+	d := &download{ctx: ctx, link: l, size: size, policy: policyOf(l.client), opened: time.Now(), since: time.Now()}
 	l.mu.Lock()
 	f := l.found
 	l.found = found{} // a redirect need not be good for long
@@ -98,7 +94,6 @@ func (l *Link) Open(ctx context.Context, size int64) (io.ReadCloser, error) {
 	return d, nil
 }
 
-// request asks the server of the link.
 func (l *Link) request(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url, nil)
 	if err != nil {
@@ -293,7 +288,6 @@ func (d *download) read(p []byte) (int, error) {
 	return d.body.Read(p)
 }
 
-// Close ends the download.
 func (d *download) Close() error {
 	body := d.body
 	d.body = closed{}
@@ -316,7 +310,6 @@ type Status struct {
 	URL string
 }
 
-// Error names the request and the answer.
 func (e *Status) Error() string {
 	return fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Code, http.StatusText(e.Code))
 }

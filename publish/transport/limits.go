@@ -37,7 +37,6 @@ const (
 // Asking again does not help.
 type ExcessError struct{ Host, What string }
 
-// Error names the server and the limit.
 func (e *ExcessError) Error() string {
 	return fmt.Sprintf("%s sends %s; it may not be the intended server", e.Host, e.What)
 }
@@ -46,11 +45,7 @@ func (e *ExcessError) Error() string {
 // exceeds the limits fails with a *ExcessError while it is read.
 func Bounded(client *http.Client) *http.Client {
 	out := *client
-	next := client.Transport
-	timeout := Policy{}.withDefaults().Timeout
-	if t, ok := next.(*tripper); ok {
-		timeout = t.policy.Timeout
-	}
+	next, timeout := client.Transport, policyOf(client).Timeout
 	out.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(req)
 		switch {
@@ -70,7 +65,6 @@ func Bounded(client *http.Client) *http.Client {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip calls the function.
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // bounded is the body of an answer of an API.
@@ -132,7 +126,6 @@ func Pages(ctx context.Context, policy Policy, host string, page func(ctx contex
 	}
 }
 
-// IsExcess reports whether a server exceeded a limit.
 func IsExcess(err error) bool {
 	_, ok := errors.AsType[*ExcessError](err)
 	return ok

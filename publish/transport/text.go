@@ -45,7 +45,6 @@ func Quote(text string) string {
 // from JSON.
 type Line string
 
-// UnmarshalJSON quotes the text.
 func (l *Line) UnmarshalJSON(data []byte) error {
 	var text string
 	err := json.Unmarshal(data, &text)

@@ -32,7 +32,7 @@ type Policy struct {
 	Pause time.Duration
 	// MaxWait is the longest time that one request waits because a server asks
 	// for it, such as until a rate limit is reset; 15 minutes. Beyond it the
-	// request fails with a *RateLimitError at once.
+	// request fails at once.
 	MaxWait time.Duration
 	// Timeout is how long a server may neither take nor give a byte, or lag
 	// behind MinRate; 1 minute. Time that the source of an upload or the reader
@@ -120,15 +120,10 @@ func (p Policy) AtLeast(pause func() time.Duration) Policy {
 	return p
 }
 
-// Wait waits as Sleep does.
-func (p Policy) Wait(ctx context.Context, d time.Duration) error {
-	return p.withDefaults().Sleep(ctx, d)
-}
-
 // Yield waits for a random time, which is longer in later rounds, so that one of
 // several publishers gets ahead.
 func (p Policy) Yield(ctx context.Context, round int) error {
-	return p.Wait(ctx, rand.N(200*time.Millisecond<<min(round, 6)))
+	return p.withDefaults().Sleep(ctx, rand.N(200*time.Millisecond<<min(round, 6)))
 }
 
 // Credential is what one server gets to see. It is never sent to another host,
@@ -140,25 +135,12 @@ type Credential struct {
 	Header, Value string
 }
 
-// RateLimitError says that a server wants a longer pause than Policy.MaxWait.
-type RateLimitError struct {
-	Host string
-	// Wait is how long the server wants to be left alone.
-	Wait time.Duration
-}
-
-// Error says how long, and what to do.
-func (e *RateLimitError) Error() string {
-	return fmt.Sprintf("%s accepts no more requests for %s (rate limit); wait that long, or use a token with a higher limit", e.Host, e.Wait.Round(time.Second))
-}
-
 // New returns a client over base, which is Usual if nil. The
 // methods of the client put the whole URL of a request in front of an error,
 // and signed links have their signature there: pass the error through Clean.
 //
-// The error is a *RateLimitError if a server asks for too long a pause, wraps
-// *publish.Temporary if it is unknown whether the server did its work or if the
-// network may recover, and is the cause of the context once that is done.
+// The error wraps *publish.Temporary if it is unknown whether the server did its work
+// or if the network may recover, and is the cause of the context once that is done.
 func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http.Client {
 	if base == nil {
 		base = Usual()
@@ -176,6 +158,13 @@ func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http
 	}}
 }
 
+func policyOf(client *http.Client) Policy {
+	if t, ok := client.Transport.(*tripper); ok {
+		return t.policy
+	}
+	return Policy{}.withDefaults()
+}
+
 // redirectError is why a redirect is not followed. What was asked for stands in its
 // place, because the server chose the URL that it leads to.
 type redirectError struct {
@@ -183,7 +172,6 @@ type redirectError struct {
 	error
 }
 
-// Unwrap returns the reason.
 func (e *redirectError) Unwrap() error { return e.error }
 
 // secretHeaders are those that bring credentials.
@@ -207,7 +195,6 @@ func (t *tripper) echoes(u *url.URL, first *http.Request) bool {
 	})
 }
 
-// maxRedirects is how many redirects a request may take.
 const maxRedirects = 10
 
 func checkRedirect(req *http.Request, via []*http.Request) error {
@@ -265,12 +252,13 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		var pause time.Duration
 		reason := ""
 		if err == nil {
+			repeatable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
 			asked, limited := limit(resp)
 			switch {
 			case limited && waited+asked > t.policy.MaxWait:
 				resp.Body.Close()
-				return nil, &RateLimitError{req.URL.Host, asked}
-			case limited && waits < t.policy.Attempts && repeatable(req):
+				return nil, fmt.Errorf("%s accepts no more requests for %s (rate limit); wait that long, or use a token with a higher limit", req.URL.Host, asked.Round(time.Second))
+			case limited && waits < t.policy.Attempts && repeatable:
 				waits++
 				waited += asked
 				pause, reason = asked, "the rate limit of "+req.URL.Host
@@ -317,11 +305,6 @@ func sound(resp *http.Response) bool {
 	return resp.StatusCode/100 != 3 || errors.Is(err, http.ErrNoLocation)
 }
 
-// repeatable reports whether the body of a request can be sent once more.
-func repeatable(req *http.Request) bool {
-	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-}
-
 // again returns the request with a fresh body.
 func again(req *http.Request) (*http.Request, error) {
 	out := req.Clone(req.Context())
@@ -357,7 +340,8 @@ func drain(body io.ReadCloser) {
 func (t *tripper) once(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stalled := fmt.Errorf("%s was silent or too slow for %s", req.URL.Host, t.policy.Timeout)
-	dog := newWatchdog(t.policy.Timeout, func() { cancel(stalled) })
+	patience := t.policy.Timeout
+	dog := &watchdog{patience: patience, left: patience, began: time.Now(), timer: time.AfterFunc(patience, func() { cancel(stalled) })}
 	out := req.Clone(ctx)
 	for _, c := range t.credentials {
 		if c.mayGoTo(req.URL) {

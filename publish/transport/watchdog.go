@@ -24,10 +24,6 @@ type watchdog struct {
 	answer bool
 }
 
-func newWatchdog(patience time.Duration, bark func()) *watchdog {
-	return &watchdog{patience: patience, left: patience, began: time.Now(), timer: time.AfterFunc(patience, bark)}
-}
-
 // wake begins to wait for the server.
 func (d *watchdog) wake() {
 	d.began = time.Now()

@@ -66,10 +66,10 @@ func TestRegistry(t *testing.T) {
 		}}
 		parcels := given.Value(site.Parcels(t.Context(), all))(t)
 		for _, p := range parcels {
-			if result, err := p.Publish(t.Context()); err != nil || result.Unchanged {
+			if result, err := p.Publish(t.Context(), false); err != nil || result.Unchanged {
 				t.Fatalf("%+v, %v", result, err)
 			}
-			if result, err := p.Publish(t.Context()); err != nil || !result.Unchanged {
+			if result, err := p.Publish(t.Context(), false); err != nil || !result.Unchanged {
 				t.Fatalf("once more: %+v, %v", result, err)
 			}
 		}

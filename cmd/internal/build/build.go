@@ -17,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
-// Command is the verb build.
 func Command(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var out string

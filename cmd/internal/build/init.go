@@ -19,14 +19,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/likeness"
 )
 
-// initFlags are the flags of init.
 type initFlags struct {
 	config, version, like string
 	force, print, remote  bool
 	cache                 targets.Cache
 }
 
-// InitCommand is the verb init.
 func InitCommand(env *cli.Env) *cobra.Command {
 	var f initFlags
 	cmd := &cobra.Command{

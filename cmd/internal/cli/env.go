@@ -22,7 +22,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
 
-// The exit codes.
 const (
 	ExitOK       = 0
 	ExitFindings = 1 // findings at or above --fail-on
@@ -115,7 +114,6 @@ func (e *Env) Begin(verb string, stepwise bool) error {
 	return UsageError(err)
 }
 
-// Verbose reports whether the user wants more.
 func (e *Env) Verbose() bool { return e.verbose }
 
 // TextStyle is how Text is coloured.

@@ -27,7 +27,6 @@ type Findings struct {
 	failOn string
 }
 
-// Bind adds the flags.
 func (f *Findings) Bind(flags *pflag.FlagSet) {
 	f.Formats = report.FindingsFormats
 	f.bind(flags, f.Settle)

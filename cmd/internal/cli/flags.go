@@ -31,7 +31,6 @@ var flagValues = map[string][]string{
 	"fail-on":      {"error", "warning", "info", "never"},
 	"min-severity": {"error", "warning", "info"},
 	"contract":     {"v1beta1", "v1beta2"},
-	"oci-format":   {"files", "archive"},
 	"only":         {"patched"},
 }
 
@@ -97,7 +96,6 @@ type filled struct {
 	shape shape
 }
 
-// Set implements pflag.Value.
 func (f filled) Set(value string) error {
 	parts := []string{value}
 	if f.Type() == "stringSlice" {
@@ -182,7 +180,6 @@ func given(f *pflag.Flag) pflag.Value {
 // Core is the flag --core-version.
 type Core struct{ value string }
 
-// Bind adds the flag.
 func (c *Core) Bind(f *pflag.FlagSet) {
 	f.StringVar(&c.value, "core-version", "", "")
 }

@@ -33,7 +33,7 @@ var Glossary = map[string]string{
 	"client-cert":                 "present this client certificate, a PEM `FILE`",
 	"client-key":                  "use this private key for the client certificate, a PEM `FILE`",
 	"color":                       "colour the output `WHEN`",
-	"commit":                      "create a missing tag at this `COMMIT` (default: HEAD, GITHUB_SHA or CI_COMMIT_SHA)",
+	"commit":                      "GitHub: create a missing tag at this `COMMIT` (default: HEAD or GITHUB_SHA)",
 	"config":                      "read this configuration `FILE` instead of the default one",
 	"config-maps":                 "also write the releases as ConfigMaps for Cluster API Operator",
 	"contract":                    "use this `CONTRACT`",
@@ -50,7 +50,6 @@ var Glossary = map[string]string{
 	"force":                       "replace an existing file",
 	"from":                        "read releases from this `TARGET` instead of where they came from",
 	"generate-notes":              "GitHub: let GitHub generate the release notes",
-	"gitlab-release":              "GitLab: also make a release that links to the files",
 	"help":                        "print this help",
 	"ignore":                      "leave out these `RULES`: IDs, names or families",
 	"image":                       "set an image, [LABEL:]`OLD=NEW`, where OLD is its name without a tag",
@@ -62,13 +61,11 @@ var Glossary = map[string]string{
 	"level":                       "call the hooks that this `LEVEL` allows",
 	"like":                        "make the files of the release `TARGET` again, a folder or URL (default: the latest release of the git remote)",
 	"list-variables":              "print the variables instead of the cluster",
-	"max-wait":                    "wait at most this `DURATION` when a server limits the rate of requests",
 	"min-severity":                "show only findings of this `SEVERITY` or above",
 	"name":                        "use or expect this `NAME` for the ExtensionConfig",
 	"namespace":                   "work only in this `NAMESPACE`",
-	"notes-file":                  "GitHub, GitLab: read the release notes from this `FILE`",
+	"notes-file":                  "GitHub: read the release notes from this `FILE`",
 	"objects":                     "make requests from the ClusterClass, its templates and the Cluster in this `FILE`",
-	"oci-format":                  "oci://: write the files as layers, or as one archive (`FORMAT`)",
 	"offline":                     "E2EConfig: use URL versions only if an earlier run fetched them",
 	"only":                        "print only the values that are `WHAT`, before and after, with what changes them",
 	"out":                         "write files into this `FOLDER`",
@@ -188,7 +185,6 @@ func Allow(f *pflag.FlagSet, word string, to *bool) {
 // allowed is the value of --allow: what each word sets.
 type allowed map[string]*bool
 
-// String implements pflag.Value.
 func (a allowed) String() string {
 	var on []string
 	for word, to := range a {
@@ -200,7 +196,6 @@ func (a allowed) String() string {
 	return strings.Join(on, ",")
 }
 
-// Set implements pflag.Value.
 func (a allowed) Set(value string) error {
 	for word := range strings.SplitSeq(value, ",") {
 		to, ok := a[strings.TrimSpace(word)]
@@ -212,7 +207,6 @@ func (a allowed) Set(value string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (a allowed) Type() string { return "words" }
 
 // Unknown is the error of wrong usage for a word that is not among those that there are,

@@ -29,7 +29,6 @@ type Output struct {
 	File   string // empty for standard output
 }
 
-// Bind adds the flag.
 func (o *Outputs) Bind(f *pflag.FlagSet) { o.bind(f, o.Parse) }
 
 // bind adds the flag; parse checks its values.

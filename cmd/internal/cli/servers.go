@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -28,14 +26,6 @@ func (e *Env) Policy() transport.Policy {
 			e.Say("waiting %s because of %s", wait.Round(time.Second), reason)
 		},
 	}
-}
-
-// UsualWait is how long rate limits are obeyed without --max-wait.
-const UsualWait = 15 * time.Minute
-
-// BindMaxWait adds the flag that says how long to obey rate limits.
-func BindMaxWait(f *pflag.FlagSet, wait *time.Duration) {
-	f.DurationVar(wait, "max-wait", UsualWait, "")
 }
 
 // Printable makes a message that may quote a server fit for the terminal. Of

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,8 +16,6 @@ const Grace = 120 * time.Millisecond
 
 // stopping is how a run ends before its time.
 type stopping struct {
-	closing atomic.Bool // see CloseWhenStopped
-
 	mu   sync.Mutex
 	shut bool
 	// written are the output files that are whole.
@@ -43,7 +40,6 @@ type gate struct {
 	err error
 }
 
-// Write implements io.Writer.
 func (g *gate) Write(p []byte) (int, error) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
@@ -90,7 +86,6 @@ func (g *gate) failure() error {
 	return g.err
 }
 
-// Unwrap returns what is written to.
 func (g *gate) Unwrap() io.Writer { return g.w }
 
 // all writes a text that may come in parts. An interrupt waits for the last of them,
@@ -146,9 +141,6 @@ func (s *stopping) run(ctx context.Context, do func(context.Context) error, ende
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-	}
-	if s.closing.Load() {
-		return <-done
 	}
 	select {
 	case err := <-done:

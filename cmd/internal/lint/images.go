@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -17,15 +17,15 @@ func askRegistries(ctx context.Context, env *cli.Env, wanted []string) func([]li
 	return func(names []lint.ImageName) []lint.Image {
 		mu.Lock()
 		defer mu.Unlock()
-		var ask []open.Image
+		var ask []oci.Image
 		var of []lint.ImageName
 		for _, name := range names {
 			if _, ok := known[name]; !ok {
 				known[name] = lint.Image{}
-				ask, of = append(ask, open.Image{Host: name.Host, Repository: name.Path, Reference: name.Reference}), append(of, name)
+				ask, of = append(ask, oci.Image{Host: name.Host, Repository: name.Path, Reference: name.Reference}), append(of, name)
 			}
 		}
-		for i, s := range env.Places().CheckImages(ctx, ask) {
+		for i, s := range oci.CheckImages(ctx, ask, env.Places().Registry) {
 			image := lint.Image{Missing: s.Missing()}
 			switch {
 			case image.Missing:

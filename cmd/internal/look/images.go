@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
@@ -40,7 +40,7 @@ func (c *imageCheck) write(w io.Writer, format string, releases []report.Invento
 // ask asks the registries, each image once.
 func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 	index := map[string]int{}
-	var images []open.Image
+	var images []oci.Image
 	var rows []int // of images
 	for _, r := range releases {
 		for _, i := range r.Items {
@@ -61,7 +61,7 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 				c.checked[n].Status, c.checked[n].Problem = report.ImageMissing, "it is not an image name"
 				c.bad++
 			default:
-				images = append(images, open.Image{Host: host, Repository: path, Reference: cmp.Or(i.Digest, i.Tag, "latest")})
+				images = append(images, oci.Image{Host: host, Repository: path, Reference: cmp.Or(i.Digest, i.Tag, "latest")})
 				rows = append(rows, n)
 			}
 		}
@@ -70,7 +70,7 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 		c.odd++
 		c.unasked = append(c.unasked, errors.New("no image was checked: the user chooses all of them"))
 	}
-	for i, s := range c.env.Places().CheckImages(c.ctx, images) {
+	for i, s := range oci.CheckImages(c.ctx, images, c.env.Places().Registry) {
 		row := &c.checked[rows[i]]
 		row.Platforms = append(row.Platforms, s.Platforms...)
 		lacks := s.Lacks(c.wanted)

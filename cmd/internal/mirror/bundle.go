@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
@@ -52,15 +51,6 @@ func outside(env *cli.Env, dir, bundle string) error {
 		return cli.Usagef("%s lies in the mirror that it would hold; write it elsewhere", env.Short(bundle))
 	}
 	return nil
-}
-
-// isMirror reports whether a TARGET is the folder of a mirror.
-func isMirror(env *cli.Env, arg string) bool {
-	if open.IsURL(arg) {
-		return false
-	}
-	info, err := os.Stat(filepath.Join(env.Path(arg), layouts.LockFile))
-	return err == nil && info.Mode().IsRegular()
 }
 
 // pack writes a mirror that is there to a bundle, as it is.
@@ -147,7 +137,6 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 	return wants, true, nil
 }
 
-// close closes the bundles.
 func (f *flags) close() {
 	for _, b := range f.bundles {
 		b.Close() // only read

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,7 +29,6 @@ import (
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
-// flags are the flags of mirror.
 type flags struct {
 	to, out       string
 	certManager   string
@@ -41,9 +39,7 @@ type flags struct {
 	jobs          int
 	dryRun        bool
 	acceptChanged bool
-	ociFormat     string
 	pushImages    bool
-	maxWait       time.Duration
 	// bundles are those among the TARGETs.
 	bundles []*mirror.Bundle
 	// suspects are files below layouts.ImagesFolder that were damaged.
@@ -60,7 +56,6 @@ const usualCertManager = "default"
 // externalCertManager is the value for a site whose clusters have their own.
 const externalCertManager = "external"
 
-// Command is the verb mirror, with those below it.
 func Command(env *cli.Env) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -145,7 +140,6 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	certManager.NoOptDefVal = usualCertManager
 	certManager.Usage = clusterctlconfig.CertManagerVersion + " (if none is given), " + externalCertManager + " (clusters have their own)"
 	flags.StringVar(&f.settings.ImageRegistry, "image-registry", "", "")
-	flags.StringVar(&f.ociFormat, "oci-format", open.OCIFiles, "")
 	flags.BoolVar(&f.settings.Images, "images", false, "")
 	flags.StringSliceVar(&f.settings.Platforms, "platform", nil, "")
 	flags.BoolVar(&f.pushImages, "push-images", false, "")
@@ -156,7 +150,6 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "")
 	cli.Allow(flags, "changed", &f.acceptChanged)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "")
-	cli.BindMaxWait(flags, &f.maxWait)
 }
 
 func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
@@ -185,8 +178,10 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	if bundle != "" {
-		if len(args) == 1 && isMirror(env, args[0]) {
-			return f.pack(ctx, env, args[0], bundle)
+		if len(args) == 1 && !open.IsURL(args[0]) {
+			if _, err := os.Stat(filepath.Join(env.Path(args[0]), layouts.LockFile)); err == nil {
+				return f.pack(ctx, env, args[0], bundle)
+			}
 		}
 		if f.to, f.out = f.out, ""; f.to == "" {
 			if f.to, err = os.MkdirTemp("", "clusterctl-repo-"); err != nil {
@@ -351,12 +346,11 @@ func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 		}
 	}
 	opts.Settings, opts.Apart = f.settings, f.out != ""
-	env.Places().Policy.MaxWait = f.maxWait
-	site, err := targets.Site(env, f.to, open.Options{URL: f.settings.URL, OCIFormat: f.ociFormat})
+	site, err := targets.Site(env, f.to, open.Options{URL: f.settings.URL})
 	if err != nil {
 		return err
 	}
-	opts.To = site.With(publish.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }))
+	opts.To = site.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) })
 	opts.Dir = env.Path(f.out)
 	opts.To.Name = f.to
 	folder, err := env.Places().Folder(f.to)

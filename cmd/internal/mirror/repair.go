@@ -76,7 +76,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 			return err
 		}
 		if w.From.String() != l.Source {
-			w.From = mirror.Named(w.From, l.Source)
+			w.From = mirror.Named{Source: w.From, Name: l.Source}
 		}
 		w.Provider, w.Version = l.Identity(), mirror.Exactly(l.Version)
 		wants = append(wants, w)

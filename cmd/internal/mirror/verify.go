@@ -131,7 +131,7 @@ func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, er
 		return nil, err
 	}
 	s := lock.Settings
-	f := flags{to: name, settings: mirror.Settings{URL: s.URL}, maxWait: cli.UsualWait}
+	f := flags{to: name, settings: mirror.Settings{URL: s.URL}}
 	switch {
 	case s.To != "":
 		f.to, f.out = s.To, name

@@ -186,7 +186,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 	}
 	_, signed, err := targets.Recorded(t.Repository, keys)
 	return phrase.List(t.Repository.Providers, func(p *repo.Provider) mirror.Want {
-		return mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.File, Version: selector, Trusted: signed}
+		return mirror.Want{From: (*mirror.Provider)(p), Near: true, Provider: p.Provider, File: t.File, Version: selector, Trusted: signed}
 	}), err
 }
 
@@ -238,9 +238,9 @@ func wantURL(env *cli.Env, raw string, p layouts.Provider, version string, verif
 		}
 		at := l.At("")
 		at.File = ""
-		w.From = mirror.Named(from, strings.TrimRight(at.URL(), "/"))
+		w.From = mirror.Named{Source: from, Name: strings.TrimRight(at.URL(), "/")}
 		if digest != "" {
-			w.From = mirror.Pinned(w.From, digest)
+			w.From = mirror.Pinned{Source: w.From, Digest: digest}
 		}
 		return w, nil
 	}
@@ -261,14 +261,14 @@ func wantURL(env *cli.Env, raw string, p layouts.Provider, version string, verif
 	if err != nil {
 		return w, cli.UsageError(err)
 	}
-	w.From, w.Near = mirror.Named(from, filepath.Join(base, l.Label)), true
+	w.From, w.Near = mirror.Named{Source: from, Name: filepath.Join(base, l.Label)}, true
 	keys, err := verify.Keys(env)
 	if err != nil {
 		return w, err
 	}
 	origin, signed, err := targets.Recorded(&repo.Repository{Path: w.From.String()}, keys)
 	if origin != nil {
-		w.From, w.Trusted = origin.Source(w.From), signed
+		w.From, w.Trusted = mirror.Recorded{Source: w.From, Origin: origin}, signed
 	}
 	return w, err
 }

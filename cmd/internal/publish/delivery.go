@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -28,19 +27,29 @@ type delivery struct {
 	dryRun   bool
 	receipt  string
 	receipts []receipt
-	// notes is the file of --notes-file.
-	notes string
+	notes    string
 	// brokenLatest publishes although clusterctl cannot resolve "latest" then.
 	brokenLatest bool
-	maxWait      time.Duration
 	key          targets.Key
 	open.Options
 }
 
 // receipt is an entry in the file of --receipt.
 type receipt struct {
-	Providers []string `json:"providers" doc:"the labels of the providers in the release"`
-	publish.Receipt
+	Providers []string      `json:"providers" doc:"the labels of the providers in the release"`
+	Version   string        `json:"version" doc:"the version of the release"`
+	To        string        `json:"to" doc:"the place, in the form that the flag --to accepts"`
+	Where     string        `json:"where" doc:"where the release is now: a URL or a path"`
+	Unchanged bool          `json:"unchanged" doc:"the place already had the same release"`
+	Digest    string        `json:"digest,omitempty" doc:"the digest of the manifest in a registry; absent elsewhere"`
+	Files     []receiptFile `json:"files" doc:"the files of the release"`
+	Notes     []string      `json:"notes,omitempty" doc:"what the user should know; absent if there is nothing"`
+}
+
+type receiptFile struct {
+	Name   string `json:"name" doc:"the name of the file"`
+	Size   int64  `json:"size" doc:"the size in bytes"`
+	SHA256 string `json:"sha256" doc:"the SHA-256 checksum in hexadecimal digits"`
 }
 
 // ReceiptDocument is what --receipt writes.
@@ -50,12 +59,10 @@ type receiptBody struct {
 	Releases []receipt `json:"releases" doc:"an entry for each release and place that it was published to"`
 }
 
-// bind adds the flags.
 func (d *delivery) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&d.to, "to", nil, "") // a comma belongs to the name, as in mirror --to
 	f.BoolVar(&d.dryRun, "dry-run", false, "")
 	f.StringVar(&d.receipt, "receipt", "", "")
-	cli.BindMaxWait(f, &d.maxWait)
 	d.key.Bind(f)
 	f.StringVar(&d.Target, "commit", "", "")
 	f.StringVar(&d.notes, "notes-file", "", "")
@@ -64,11 +71,8 @@ func (d *delivery) bind(f *pflag.FlagSet) {
 	cli.Allow(f, "completion", &d.Complete)
 	cli.Allow(f, "unreadable", &d.AllowUnreadable)
 	cli.Allow(f, "broken-latest", &d.brokenLatest)
-	f.StringVar(&d.OCIFormat, "oci-format", open.OCIFiles, "")
-	f.BoolVar(&d.GitLabRelease, "gitlab-release", false, "")
 }
 
-// site opens a DEST.
 func (d *delivery) site(env *cli.Env, name string) (publish.Site, error) {
 	o := d.Options
 	if d.notes != "" {
@@ -78,7 +82,6 @@ func (d *delivery) site(env *cli.Env, name string) (publish.Site, error) {
 		}
 		o.Notes = string(data)
 	}
-	env.Places().Policy.MaxWait = d.maxWait
 	site, err := targets.Site(env, name, o)
 	if err == nil {
 		err = targets.NotMirror(env, name)
@@ -86,18 +89,21 @@ func (d *delivery) site(env *cli.Env, name string) (publish.Site, error) {
 	return site, err
 }
 
-// decorated wraps the destinations of a site as the flags say.
-func (d *delivery) decorated(env *cli.Env, s publish.Site) publish.Site {
-	if d.dryRun {
-		return s.With(publish.DryRun)
+// record takes note of what was published and read back.
+func (d *delivery) record(ctx context.Context, p publish.Parcel, result publish.Result) error {
+	out := receipt{
+		Version: p.Release.Version, To: p.To.String(), Where: result.Where, Unchanged: result.Unchanged, Digest: result.Digest, Notes: result.Notes,
+		Providers: phrase.List(p.From, func(r *repo.Release) string { return r.Provider.Label() }), Files: []receiptFile{},
 	}
-	return s.With(
-		publish.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }),
-		publish.Receipts(func(r publish.Receipt) error {
-			d.receipts = append(d.receipts, receipt{Receipt: r})
-			return nil
-		}),
-	)
+	for _, a := range p.Release.Artifacts {
+		sum, err := a.Digest(ctx)
+		if err != nil {
+			return err
+		}
+		out.Files = append(out.Files, receiptFile{a.Name, a.Size, sum.String()})
+	}
+	d.receipts = append(d.receipts, out)
+	return nil
 }
 
 // writeReceipt writes the file of --receipt. Failures say what was not published.
@@ -148,7 +154,8 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 				return cli.Usagef("%s %s: clusterctl would treat this as the latest version, but then not find v%[2]s; publish it as v%[2]s", r.Provider.Label(), r.Version)
 			}
 		}
-		add, err := d.decorated(env, s.site).Parcels(ctx, s.releases)
+		site := s.site.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) })
+		add, err := site.Parcels(ctx, s.releases)
 		if err != nil {
 			return err
 		}
@@ -174,7 +181,10 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 		}
 	}
 	for i, p := range parcels {
-		result, err := p.Publish(ctx)
+		result, err := p.Publish(ctx, d.dryRun)
+		if err == nil && !d.dryRun {
+			err = d.record(ctx, p, result)
+		}
 		env.Progress.Done()
 		if err != nil {
 			failures := []error{err}
@@ -188,9 +198,6 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 			return errors.Join(err, d.writeReceipt(env, failures...))
 		}
 		for _, r := range p.From {
-			if last := len(d.receipts) - 1; last >= 0 && !d.dryRun {
-				d.receipts[last].Providers = append(d.receipts[last].Providers, r.Provider.Label())
-			}
 			switch name := r.Provider.Label() + " " + r.Version; {
 			case d.dryRun && result.Unchanged:
 				env.Say("would leave alone %s in %s", name, p.To)

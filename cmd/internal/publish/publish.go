@@ -15,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
-// Command is the verb publish.
 func Command(env *cli.Env) *cobra.Command {
 	s := shipment{terse: true}
 	cmd := &cobra.Command{

@@ -24,7 +24,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
-// ReleaseCommand is the verb release.
 func ReleaseCommand(env *cli.Env) *cobra.Command {
 	var s shipment
 	cmd := &cobra.Command{

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// ManCommand is the verb man.
 func ManCommand(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man [FOLDER]",

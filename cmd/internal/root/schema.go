@@ -19,7 +19,6 @@ func Documents() []report.Document {
 	return slices.Concat(report.Documents, []report.Document{publish.ReceiptDocument, mirror.VerifyDocument, versionDocument})
 }
 
-// SchemaCommand is the verb schema.
 func SchemaCommand(env *cli.Env) *cobra.Command {
 	var kinds []string
 	var list strings.Builder

@@ -111,7 +111,6 @@ func printVersion(env *cli.Env, o *cli.Outputs) error {
 	})
 }
 
-// VersionCommand is the verb version.
 func VersionCommand(env *cli.Env) *cobra.Command {
 	o := cli.Outputs{Formats: []string{"text", "json"}}
 	cmd := &cobra.Command{

@@ -18,7 +18,6 @@ type Cache struct{ dir string }
 // off is the value of --cache that keeps nothing.
 const off = "off"
 
-// Bind adds the flags.
 func (c *Cache) Bind(f *pflag.FlagSet) {
 	f.StringVar(&c.dir, "cache", "", "")
 }

@@ -121,7 +121,6 @@ func rawURL(name string) (string, bool) {
 // With is the flag --with: the releases of the providers that templates use.
 type With struct{ names []string }
 
-// Bind adds the flag.
 func (w *With) Bind(f *pflag.FlagSet) { f.StringArrayVar(&w.names, "with", nil, "") }
 
 // Open opens the newest release of each provider of the targets.

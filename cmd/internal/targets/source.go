@@ -33,7 +33,6 @@ type Source struct {
 	own         bool // see OpenOwn
 }
 
-// Bind adds the flags.
 func (s *Source) Bind(f *pflag.FlagSet) {
 	f.StringVar(&s.Config, "config", "", "")
 	f.StringVar(&s.Version, "version", "", "")

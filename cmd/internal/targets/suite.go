@@ -20,7 +20,6 @@ type Suite struct {
 	offline bool
 }
 
-// Bind adds the flags.
 func (f *Suite) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.from, "from", "", "")
 	flags.BoolVar(&f.offline, "offline", false, "")

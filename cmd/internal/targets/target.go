@@ -477,7 +477,6 @@ func At(env *cli.Env, l layouts.Location) (publish.Destination, error) {
 	return dest, cli.UsageError(err)
 }
 
-// Site opens a DEST.
 func Site(env *cli.Env, name string, o open.Options) (publish.Site, error) {
 	site, err := env.Places().Site(name, o)
 	return site, cli.UsageError(err)

@@ -29,12 +29,10 @@ type Key struct {
 	Private *sign.PrivateKey
 }
 
-// Bind adds the flag.
 func (k *Key) Bind(f *pflag.FlagSet) {
 	f.StringVar(&k.File, "sign-key", "", "")
 }
 
-// Load reads the key.
 func (k *Key) Load(env *cli.Env) error {
 	if k.File == "" {
 		return nil
@@ -53,7 +51,6 @@ func (k *Key) Load(env *cli.Env) error {
 // before they are used.
 type Verification struct{ files []string }
 
-// Bind adds the flag.
 func (v *Verification) Bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.files, "verify-key", nil, "")
 }

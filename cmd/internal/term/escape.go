@@ -15,7 +15,6 @@ import (
 // escaped.
 type Form int
 
-// The forms.
 const (
 	// Text is for people: terminals, logs, Markdown.
 	Text Form = iota
@@ -46,13 +45,11 @@ type Writer struct {
 // NewWriter returns a Writer of a form. Flush must be called in the end.
 func NewWriter(w io.Writer, form Form) *Writer { return &Writer{w: w, form: form} }
 
-// Unwrap returns what is written to.
 func (w *Writer) Unwrap() io.Writer { return w.w }
 
 // Columns is the width of the terminal that is written to; 0 if it is none.
 func (w *Writer) Columns() int { return Width(w) }
 
-// Write implements io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -56,7 +56,7 @@ func identitiesIn(sums []byte) (out []identity) {
 func verifyIdentity(r *repo.Release, sums []byte, as []layouts.Provider) error {
 	signed := identitiesIn(sums)
 	if len(signed) == 0 {
-		return &identityError{Path: r.Path}
+		return identityError(r.Path, nil)
 	}
 	found := []identity{{r.Provider.Label(), r.Version}}
 	ok := r.Provider == (layouts.Provider{}) || slices.Equal(signed, found)
@@ -64,33 +64,24 @@ func verifyIdentity(r *repo.Release, sums []byte, as []layouts.Provider) error {
 		ok = ok && i.Version == r.Version
 	}
 	if !ok {
-		return &identityError{Path: r.Path, Signed: signed, Found: found}
+		return identityError(r.Path, signed, found...)
 	}
 	for _, p := range as {
 		if i := (identity{p.Label(), r.Version}); !slices.Contains(signed, i) {
-			return &identityError{Path: r.Path, Signed: signed, Found: []identity{i}}
+			return identityError(r.Path, signed, i)
 		}
 	}
 	return nil
 }
 
-// identityError is a good signature of another release, or of files alone.
-type identityError struct {
-	// Path is where the release is.
-	Path string
-	// Signed is what the signature is about; nothing if it covers only files.
-	Signed []identity
-	// Found is what lies there, or what it is used as.
-	Found []identity
-}
-
-// Error says what was signed and what was found.
-func (e *identityError) Error() string {
-	if len(e.Signed) == 0 {
-		return fmt.Sprintf("%s: the signature covers the files, but not which provider and version they are, so they could come from another release; sign it again with publish --sign-key", e.Path)
+// identityError is the error of a good signature of another release, or of files alone if
+// nothing is signed. Found is what lies at the path, or what it is used as.
+func identityError(path string, signed []identity, found ...identity) error {
+	if len(signed) == 0 {
+		return fmt.Errorf("%s: the signature covers the files, but not which provider and version they are, so they could come from another release; sign it again with publish --sign-key", path)
 	}
 	name := func(of []identity) string {
 		return strings.Join(phrase.List(of, func(i identity) string { return strings.TrimSpace(i.String()) }), ", ")
 	}
-	return fmt.Sprintf("%s: the signature is for %s, but this is %s", e.Path, name(e.Signed), name(e.Found))
+	return fmt.Errorf("%s: the signature is for %s, but this is %s", path, name(signed), name(found))
 }

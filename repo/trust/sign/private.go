@@ -7,7 +7,6 @@ import (
 	"fmt"
 )
 
-// PrivateKey signs.
 type PrivateKey struct {
 	// sign is a closure because whatever prints or dumps a value does not look
 	// into one.
@@ -48,7 +47,6 @@ func LoadPrivateKey(data []byte) (*PrivateKey, error) {
 	return nil, errNoPEM
 }
 
-// Public returns the key that verifies what k signs.
 func (k *PrivateKey) Public() *PublicKey { return k.public }
 
 // SignFile returns a signature file, as cosign sign-blob --output-signature writes it.

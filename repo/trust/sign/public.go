@@ -40,9 +40,16 @@ var algorithms = []algorithm{
 	{"ECDSA P-256", onCurve(elliptic.P256), verifyECDSA, []crypto.Hash{crypto.SHA256}},
 	{"ECDSA P-384", onCurve(elliptic.P384), verifyECDSA, []crypto.Hash{crypto.SHA256, crypto.SHA384}},
 	{"ECDSA P-521", onCurve(elliptic.P521), verifyECDSA, []crypto.Hash{crypto.SHA256, crypto.SHA512}},
-	{"RSA", isRSA, verifyRSA, []crypto.Hash{crypto.SHA256}},
+	{"RSA", func(k crypto.PublicKey) bool {
+		r, ok := k.(*rsa.PublicKey)
+		return ok && r.N.BitLen() >= minRSA && r.N.BitLen() <= maxRSA
+	}, func(k crypto.PublicKey, h crypto.Hash, hash, sig []byte) bool {
+		return rsa.VerifyPKCS1v15(k.(*rsa.PublicKey), h, hash, sig) == nil
+	}, []crypto.Hash{crypto.SHA256}},
 	// Ed25519 of a SHA-512 is Ed25519ph.
-	{"Ed25519", func(k crypto.PublicKey) bool { _, ok := k.(ed25519.PublicKey); return ok }, verifyEd25519, []crypto.Hash{0, crypto.SHA512}},
+	{"Ed25519", func(k crypto.PublicKey) bool { _, ok := k.(ed25519.PublicKey); return ok }, func(k crypto.PublicKey, h crypto.Hash, message, sig []byte) bool {
+		return ed25519.VerifyWithOptions(k.(ed25519.PublicKey), message, sig, &ed25519.Options{Hash: h}) == nil
+	}, []crypto.Hash{0, crypto.SHA512}},
 }
 
 func onCurve(curve func() elliptic.Curve) func(crypto.PublicKey) bool {
@@ -52,21 +59,8 @@ func onCurve(curve func() elliptic.Curve) func(crypto.PublicKey) bool {
 	}
 }
 
-func isRSA(k crypto.PublicKey) bool {
-	r, ok := k.(*rsa.PublicKey)
-	return ok && r.N.BitLen() >= minRSA && r.N.BitLen() <= maxRSA
-}
-
 func verifyECDSA(k crypto.PublicKey, _ crypto.Hash, hash, sig []byte) bool {
 	return ecdsa.VerifyASN1(k.(*ecdsa.PublicKey), hash, sig)
-}
-
-func verifyRSA(k crypto.PublicKey, h crypto.Hash, hash, sig []byte) bool {
-	return rsa.VerifyPKCS1v15(k.(*rsa.PublicKey), h, hash, sig) == nil
-}
-
-func verifyEd25519(k crypto.PublicKey, h crypto.Hash, message, sig []byte) bool {
-	return ed25519.VerifyWithOptions(k.(ed25519.PublicKey), message, sig, &ed25519.Options{Hash: h}) == nil
 }
 
 // digest is what is signed of a message.
@@ -79,7 +73,6 @@ func digest(h crypto.Hash, message []byte) []byte {
 	return d.Sum(nil)
 }
 
-// PublicKey verifies signatures.
 type PublicKey struct {
 	key crypto.PublicKey
 	alg *algorithm

@@ -1,11 +1,9 @@
 package sign
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -44,7 +42,7 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 			return nil, err
 		}
 		if claimed := identitiesIn(old); len(claimed) > 0 && !slices.Equal(claimed, head) {
-			return nil, &identityError{Path: list.Path, Signed: claimed, Found: head}
+			return nil, identityError(list.Path, claimed, head...)
 		}
 	}
 	out := without(r, layouts.ChecksumFile, layouts.SignatureFile)
@@ -151,9 +149,9 @@ func Verify(ctx context.Context, r *repo.Release, as []layouts.Provider, keys ..
 
 // held is a file whose content is in memory.
 func held(a *repo.Artifact, data []byte) *repo.Artifact {
-	return repo.NewArtifact(a.Name, a.Path, int64(len(data)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	})
+	out := repo.BytesArtifact(a.Name, data)
+	out.Path = a.Path
+	return out
 }
 
 // plain refuses what a checksum file cannot cover: whatever lies next to the
@@ -183,9 +181,7 @@ func plain(r *repo.Release) error {
 
 // SignatureError is a signature of a checksum file that none of the keys made.
 type SignatureError struct {
-	// Path is where the signature is.
 	Path string
-	// Keys were tried.
 	Keys []*PublicKey
 }
 

@@ -1,5 +1,5 @@
 // Package gitlab is a server that speaks GitLab's REST protocol for generic
-// packages, their files and releases, in memory and on the loopback interface. It
+// packages and their files, in memory and on the loopback interface. It
 // answers as GitLab does where clients stumble: duplicates of which the last one
 // wins, hidden packages that can still be read, tokens that open one door and not
 // the other, downloads from another host.

@@ -19,13 +19,10 @@ import (
 // operations lists everything that the server can do. The first one that matches
 // counts.
 func operations() []operation {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	const get, put, del = http.MethodGet, http.MethodPut, http.MethodDelete
 	files := func(role Role) access { return access{[]Kind{Personal, Job, Deploy}, true, true, role} }
 	users := func(role Role) access { return access{tokens: []Kind{Personal, Job}, role: role} }
 	personal := access{tokens: []Kind{Personal}}
-	// Whoever creates something is asked to log in first.
-	creators := users(Developer)
-	creators.wall = true
 	const p = "/projects/{project}"
 	row := serve.Row[access, *call]
 	return []operation{
@@ -35,12 +32,6 @@ func operations() []operation {
 		row("delete-package", 0, del, p+"/packages/{id}", users(Maintainer), (*call).deletePackage),
 		row("list-files", 0, get, p+"/packages/{id}/package_files", users(NoMember), (*call).listFiles),
 		row("delete-file", 0, del, p+"/packages/{id}/package_files/{file}", users(Maintainer), (*call).deleteFile),
-		row("list-releases", 0, get, p+"/releases", users(NoMember), (*call).listReleases),
-		row("create-release", 0, post, p+"/releases", creators, (*call).createRelease),
-		row("get-release", 0, get, p+"/releases/{tag}", users(NoMember), (*call).getRelease),
-		row("list-links", 0, get, p+"/releases/{tag}/assets/links", users(NoMember), (*call).listLinks),
-		row("create-link", 0, post, p+"/releases/{tag}/assets/links", users(Developer), (*call).createLink),
-		row("get-tag", 0, get, p+"/repository/tags/{name}", personal, (*call).getTag),
 		row("get-project", 0, get, p, personal, (*call).getProject),
 		row("get-user", 0, get, "/user", personal, (*call).getUser),
 		row("get-version", 0, get, "/version", personal, (*call).getVersion),
@@ -84,15 +75,9 @@ func (c *call) open(need access) {
 		refuse(http.StatusForbidden, "403 Forbidden")
 	}
 	c.project = p
-	missing := func(name string, found bool) bool { return c.vars[name] != "" && !found }
 	named := func(k *pkg) bool { return strconv.FormatInt(k.ID, 10) == c.vars["id"] && k.Status != statusPending }
 	c.pkg, _ = serve.First(p.packages, named)
-	c.release = p.release(c.vars["tag"])
-	switch {
-	case missing("tag", c.release != nil) && c.token != nil && role < Developer:
-		// Who may not create releases must not learn which exist.
-		refuse(http.StatusForbidden, "403 Forbidden")
-	case missing("id", c.pkg != nil), missing("tag", c.release != nil):
+	if c.vars["id"] != "" && c.pkg == nil {
 		notFound()
 	}
 }
@@ -342,7 +327,7 @@ func (c *call) getProject() reply {
 	parts := strings.Split(p.Path, "/")
 	name := parts[len(parts)-1]
 	out := object{
-		"id": p.id, "name": name, "path": name, "path_with_namespace": p.Path, "visibility": visibility, "default_branch": p.DefaultBranch,
+		"id": p.id, "name": name, "path": name, "path_with_namespace": p.Path, "visibility": visibility, "default_branch": "main",
 		"web_url": c.base + "/" + p.Path, "archived": p.Archived, "packages_enabled": !p.NoPackages, "package_registry_access_level": registry,
 		"created_at": stamp(time.Unix(0, 0)), "namespace": object{"full_path": strings.Join(parts[:len(parts)-1], "/")},
 	}

@@ -130,7 +130,6 @@ type call struct {
 	// What the path names, found before the operation begins.
 	project *project
 	pkg     *pkg
-	release *Release
 }
 
 type reply = serve.Reply

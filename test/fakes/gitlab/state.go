@@ -67,12 +67,6 @@ type Project struct {
 	NoDuplicates bool
 	// Protected are the packages that need a higher role to push.
 	Protected []Protection
-	// DefaultBranch is "main" if empty.
-	DefaultBranch string
-	// Commits are the SHAs that exist besides the default branch.
-	Commits []string
-	// Tags are the git tags by name, with their commits.
-	Tags map[string]string
 }
 
 // Protection says who may push packages of which name.
@@ -126,28 +120,10 @@ type File struct {
 	Data []byte
 }
 
-// Release is a release of a project.
-type Release struct {
-	Tag, Name, Description string
-	Commit                 string
-	Created                time.Time
-	Links                  []Link
-}
-
-// Link is an asset link of a release.
-type Link struct {
-	ID        int64
-	Name, URL string
-	// Direct is the path below the release that redirects to the URL.
-	Direct string
-	Type   string
-}
-
 type project struct {
 	Project
 	id       int64
 	packages []*pkg
-	releases []*Release
 }
 
 type pkg struct {
@@ -170,19 +146,10 @@ func (s *Server) AddToken(t Token) {
 	s.tokens[t.Secret] = &t
 }
 
-// headSHA is the commit of the default branch.
-const headSHA = "1111111111111111111111111111111111111111"
-
 // AddProject makes a project.
 func (s *Server) AddProject(p Project) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	p.DefaultBranch = cmp.Or(p.DefaultBranch, "main")
-	tags := map[string]string{}
-	for name, sha := range p.Tags {
-		tags[name] = cmp.Or(sha, headSHA)
-	}
-	p.Tags = tags
 	s.projects = append(s.projects, &project{Project: p, id: s.NextID()})
 }
 
@@ -284,23 +251,6 @@ func (s *Server) fileByID(id int64) *serve.Blob {
 		}
 	}
 	return nil
-}
-
-// Releases returns the releases of a project, oldest first.
-func (s *Server) Releases(project string) []Release {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	p := s.project(project)
-	if p == nil {
-		return nil
-	}
-	var out []Release
-	for _, r := range p.releases {
-		o := *r
-		o.Links = slices.Clone(r.Links)
-		out = append(out, o)
-	}
-	return out
 }
 
 // find returns the youngest package of a name and version in one of the states.
