@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
@@ -19,11 +18,9 @@ type linkFields struct {
 }
 
 type releaseFields struct {
-	Tag         *string `json:"tag_name"`
-	Name        *string
-	Description *string
-	Ref         *string
-	Assets      struct{ Links []linkFields }
+	Tag                    string `json:"tag_name"`
+	Name, Description, Ref string
+	Assets                 struct{ Links []linkFields }
 }
 
 func (p *project) release(tag string) *Release {
@@ -41,47 +38,24 @@ func (c *call) listReleases() reply {
 func (c *call) createRelease() reply {
 	var f releaseFields
 	c.decode(&f)
-	if f.Tag == nil || *f.Tag == "" {
-		bad("tag_name is missing")
-	}
 	p := c.project
-	sha, exists := p.Tags[*f.Tag]
+	sha, exists := p.Tags[f.Tag]
 	if !exists {
-		if f.Ref == nil || *f.Ref == "" {
-			refuse(http.StatusUnprocessableEntity, "Ref is not specified")
+		if f.Tag == "" || f.Ref != "main" && f.Ref != headSHA {
+			refuse(http.StatusBadRequest, "Failed to create tag '%s': invalid reference name '%s'.", f.Tag, f.Ref)
 		}
-		var ok bool
-		if sha, ok = p.resolve(*f.Ref); !ok {
-			refuse(http.StatusBadRequest, "Failed to create tag '%s': invalid reference name '%s'.", *f.Tag, *f.Ref)
-		}
+		sha = headSHA
 	}
-	if p.release(*f.Tag) != nil {
+	if p.release(f.Tag) != nil {
 		refuse(http.StatusConflict, "Release already exists")
 	}
-	r := &Release{Tag: *f.Tag, Name: *f.Tag, Commit: sha, Created: fault.Now(c.r.Context())}
-	if f.Name != nil {
-		r.Name = *f.Name
-	}
-	if f.Description != nil {
-		r.Description = *f.Description
-	}
+	r := &Release{Tag: f.Tag, Name: cmp.Or(f.Name, f.Tag), Description: f.Description, Commit: sha, Created: fault.Now(c.r.Context())}
 	for _, l := range f.Assets.Links {
 		c.addLink(r, l)
 	}
-	p.Tags[*f.Tag] = sha
+	p.Tags[f.Tag] = sha
 	p.releases = append(p.releases, r)
 	return reply{Status: http.StatusCreated, Body: c.renderRelease(r)}
-}
-
-// resolve finds the commit of a branch, tag or SHA.
-func (p *project) resolve(ref string) (string, bool) {
-	if sha, ok := p.Tags[ref]; ok {
-		return sha, true
-	}
-	if ref == p.DefaultBranch || ref == headSHA {
-		return headSHA, true
-	}
-	return ref, slices.Contains(p.Commits, ref)
 }
 
 func (c *call) getRelease() reply { return serve.OK(c.renderRelease(c.release)) }
@@ -91,25 +65,12 @@ func (c *call) addLink(r *Release, f linkFields) {
 	if f.Name == "" || f.URL == "" {
 		bad("name, url is missing")
 	}
-	if u, err := url.Parse(f.URL); err != nil || u.Host == "" {
-		serve.Refuse(reply{Status: http.StatusBadRequest, Body: object{"message": object{"url": []string{"is blocked: Only allowed schemes are http, https, ftp"}}}})
-	}
-	l := Link{ID: c.s.NextID(), Name: f.Name, URL: f.URL, Direct: f.Direct, Type: cmp.Or(f.Type, "other")}
-	taken := object{}
 	for _, other := range r.Links {
-		for _, x := range []struct{ field, mine, theirs string }{{"name", l.Name, other.Name}, {"url", l.URL, other.URL}, {"filepath", l.Direct, other.Direct}} {
-			if x.mine != "" && x.mine == x.theirs {
-				taken[x.field] = []string{"has already been taken"}
-			}
+		if f.Name == other.Name || f.URL == other.URL || f.Direct != "" && f.Direct == other.Direct {
+			bad("a link has already been taken")
 		}
 	}
-	if l.Direct != "" && !strings.HasPrefix(l.Direct, "/") {
-		taken["filepath"] = []string{"is in an invalid format"}
-	}
-	if len(taken) > 0 {
-		serve.Refuse(reply{Status: http.StatusBadRequest, Body: object{"message": taken}})
-	}
-	r.Links = append(r.Links, l)
+	r.Links = append(r.Links, Link{ID: c.s.NextID(), Name: f.Name, URL: f.URL, Direct: f.Direct, Type: cmp.Or(f.Type, "other")})
 }
 
 func (c *call) listLinks() reply {

@@ -22,8 +22,6 @@ const (
 	Developer  Role = 30
 	Maintainer Role = 40
 	Owner      Role = 50
-	// Instance is an administrator of the whole GitLab.
-	Instance Role = 60
 )
 
 // Kind is the kind of a token. It decides how it can be sent and where it counts.
@@ -67,10 +65,6 @@ type Project struct {
 	NoDuplicates bool
 	// Protected are the packages that need a higher role to push.
 	Protected []Protection
-	// DefaultBranch is "main" if empty.
-	DefaultBranch string
-	// Commits are the SHAs that exist besides the default branch.
-	Commits []string
 	// Tags are the git tags by name, with their commits.
 	Tags map[string]string
 }
@@ -94,16 +88,6 @@ type Package struct {
 	Files   []File
 }
 
-// File returns the file that readers get under that name: the last one.
-func (p Package) File(name string) (File, bool) {
-	for _, f := range slices.Backward(p.Files) {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return File{}, false
-}
-
 // Names returns the names of the files, sorted, with duplicates.
 func (p Package) Names() []string {
 	var names []string
@@ -121,8 +105,7 @@ type File struct {
 	Name   string
 	Size   int64
 	SHA256 string
-	// Data are the bytes, for AddPackage. In what Packages returns it is nil;
-	// use Content.
+	// Data are the bytes, for AddPackage. In what Packages returns it is nil.
 	Data []byte
 }
 
@@ -170,14 +153,13 @@ func (s *Server) AddToken(t Token) {
 	s.tokens[t.Secret] = &t
 }
 
-// headSHA is the commit of the default branch.
+// headSHA is the commit of the branch main.
 const headSHA = "1111111111111111111111111111111111111111"
 
 // AddProject makes a project.
 func (s *Server) AddProject(p Project) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	p.DefaultBranch = cmp.Or(p.DefaultBranch, "main")
 	tags := map[string]string{}
 	for name, sha := range p.Tags {
 		tags[name] = cmp.Or(sha, headSHA)
@@ -266,11 +248,6 @@ func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
 		return nil
 	})
 	return raw, err == nil
-}
-
-// Content returns the bytes of a package file as they are stored.
-func (s *Server) Content(id int64) ([]byte, error) {
-	return s.Bytes(func() *serve.Blob { return s.fileByID(id) })
 }
 
 func (s *Server) fileByID(id int64) *serve.Blob {
