@@ -257,6 +257,12 @@ func TestGitHubDrafts(t *testing.T) {
 		given.NoError(t, err)
 		ids = append(ids, r.GetID())
 	}
+	if all, _, err := hubClient(t, s, "").Repositories.ListReleases(ctx, owner, name, nil); err != nil || len(all) != 0 {
+		t.Errorf("a reader sees %v, %v", all, err)
+	}
+	if _, _, err := c.Repositories.GetReleaseByTag(ctx, owner, name, "v1.0.0"); status(err) != 404 {
+		t.Errorf("a draft by its tag: %v", err)
+	}
 	publish := func(id int64) error {
 		_, _, err := c.Repositories.EditRelease(ctx, owner, name, id, &upstream.RepositoryRelease{Draft: upstream.Bool(false)})
 		return err

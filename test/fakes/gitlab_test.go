@@ -134,6 +134,14 @@ func TestGitLabRights(t *testing.T) {
 	}
 }
 
+func TestGitLabHidden(t *testing.T) {
+	s := startGitLab(t, gitlab.Options{}, gitlab.Project{})
+	given.Value(s.AddPackage(project, gitlab.Package{Name: pack, Version: "v1.0.0", Status: "hidden"}))(t)
+	if all, _, err := labClient(t, s).Packages.ListProjectPackages(project, nil); err != nil || len(all) != 0 {
+		t.Errorf("a list shows %v, %v", all, err)
+	}
+}
+
 // TestGitLabNames is what GitLab takes as names.
 func TestGitLabNames(t *testing.T) {
 	s := startGitLab(t, gitlab.Options{}, gitlab.Project{})
