@@ -154,14 +154,6 @@ cluster-build: ## Compile what cluster-test and oracle need ahead of them
 	cd test/cluster && $(GO) list -export -deps -test ./... >/dev/null
 	cd test/oracle && $(GO) list -export -deps -test ./... >/dev/null
 
-.PHONY: mutate
-mutate: ## Change the core in small ways and count which changes the tests notice
-	$(GO) run ./test/mutate $(MUTATE)
-
-.PHONY: mutate-short
-mutate-short: ## The same with a few changes of each package, always the same ones
-	$(GO) run ./test/mutate -sample 25
-
 # Go's default, because the other programs are measured as users run them.
 .PHONY: bench
 bench: export GOGC := 100

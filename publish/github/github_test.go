@@ -282,7 +282,7 @@ func TestRefused(t *testing.T) {
 		"expired token": {token: &fake.Token{Secret: "ghp_expired", Right: fake.Admin, Expired: true}, want: "wrong or has expired"},
 		"read only":     {token: &fake.Token{Secret: "ghp_read", Right: fake.Read}, want: `"Contents: read and write"`},
 		"no repository": {edit: func(o *Options) { o.Name = "missing" }, want: "does not exist, or the token in GITHUB_TOKEN may not see it"},
-		"private repository": {repo: func(r *fake.Repository) { r.Private = true; r.Users = map[string]fake.Right{} },
+		"private repository": {repo: func(r *fake.Repository) { r.Private = true }, token: &fake.Token{Secret: "ghp_none"},
 			want: "does not exist, or the token in GITHUB_TOKEN may not see it"},
 		"archived":      {repo: func(r *fake.Repository) { r.Archived = true }, want: "archived"},
 		"tag elsewhere": {repo: func(r *fake.Repository) { commits(r); r.Tags = []fake.Tag{{Name: "v1.0.0", SHA: older}} }, edit: func(o *Options) { o.Target = younger }, want: "is at the commit " + older},
@@ -798,7 +798,7 @@ func TestMarker(t *testing.T) {
 // A server that is reached only through its API: uploads have a port of their
 // own, and nothing goes to the address for people.
 func TestAPIElsewhere(t *testing.T) {
-	s := fake.Start(t, fake.Options{Limit: 1 << 30, AnonymousLimit: 1 << 30})
+	s := fake.Start(t, fake.Options{})
 	s.AddToken(fake.Token{Secret: secret, Right: fake.Write})
 	s.AddRepository(fake.Repository{Owner: "acme", Name: "provider"})
 	open := func(upload string) *Repository {

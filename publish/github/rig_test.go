@@ -58,9 +58,6 @@ type hub struct {
 func start(t testing.TB, o fake.Options) *hub {
 	t.Helper()
 	o.TLS = true
-	if o.Limit == 0 {
-		o.Limit, o.AnonymousLimit = 1<<30, 1<<30
-	}
 	h := &hub{Server: fake.Start(t, o)}
 	at := given.Value(url.Parse(h.APIURL()))(t)
 	h.base = &http.Transport{

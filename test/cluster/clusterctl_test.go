@@ -66,9 +66,8 @@ type management struct {
 // Issuer and a Certificate, and permissive definitions let it.
 func newManagement(t *testing.T) *management {
 	t.Helper()
-	path := given.Value(program())(t)
 	p := given.Value(builtPrograms())(t)
-	s := given.Value(server.Start(t.Context(), path))(t)
+	s := given.Value(start())(t)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)

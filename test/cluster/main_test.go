@@ -24,8 +24,8 @@ import (
 
 // What tests share is made when the first one asks for it.
 var (
-	// program returns the path of the API server.
-	program func() (string, error)
+	// built makes the programs of the API server in scratch.
+	built = sync.OnceValue(func() error { return server.Build(context.Background(), scratch) })
 	// running returns the server that tests put objects into, and shared does it
 	// for them.
 	running func() (*server.Server, error)
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int) {
-	if path := os.Getenv(starter); path != "" {
-		return start(path)
+	if programs := os.Getenv(starter); programs != "" {
+		return startAndWait(programs)
 	}
 	dir, err := os.MkdirTemp("", "cluster")
 	if err != nil {
@@ -52,24 +52,13 @@ func run(m *testing.M) (code int) {
 	}
 	defer os.RemoveAll(dir)
 	scratch = dir
-	program = sync.OnceValues(func() (string, error) { return server.Build(context.Background(), dir) })
 	stop := func() error { return nil }
 	running = sync.OnceValues(func() (*server.Server, error) {
-		path, err := program()
-		if err != nil {
-			return nil, err
+		s, err := start()
+		if err == nil {
+			stop = s.Stop
 		}
-		s, err := server.Start(context.Background(), path)
-		if err != nil {
-			return nil, err
-		}
-		stop = func() error {
-			if err := s.Stop(); err != nil {
-				return fmt.Errorf("%w\n%s", err, s.Log())
-			}
-			return nil
-		}
-		return s, nil
+		return s, err
 	})
 	shared = sync.OnceValues(func() (*apply.Cluster, error) {
 		s, err := running()
@@ -85,6 +74,14 @@ func run(m *testing.M) (code int) {
 		}
 	}()
 	return m.Run()
+}
+
+// start starts a server.
+func start() (*server.Server, error) {
+	if err := built(); err != nil {
+		return nil, err
+	}
+	return server.Start(scratch)
 }
 
 // session begins a session on the shared server, so the test must not run next to

@@ -118,7 +118,7 @@ type gap struct {
 }
 
 func newGap(t *testing.T) *gap {
-	w := &gap{t: t, hub: github.New(github.Options{Limit: unlimited, AnonymousLimit: unlimited}), images: startRegistry(t), dir: t.TempDir(), shells: map[side]*session.Shell{}}
+	w := &gap{t: t, hub: github.New(github.Options{}), images: startRegistry(t), dir: t.TempDir(), shells: map[side]*session.Shell{}}
 	t.Cleanup(w.hub.Close)
 	w.hub.AddToken(github.Token{Secret: secret, Right: github.Write})
 	site := forward(t, startRegistry(t))

@@ -25,7 +25,7 @@ import (
 // requests and answers with GitHub's description.
 func TestTraffic(t *testing.T) {
 	spec := description(t)
-	hub := gitHub(t, spec, github.Options{TLS: true, Limit: unlimited, AnonymousLimit: unlimited})
+	hub := gitHub(t, spec, github.Options{TLS: true})
 	at := given.Value(url.Parse(hub.APIURL()))(t)
 	base := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {

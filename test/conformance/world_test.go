@@ -27,8 +27,6 @@ const (
 	goProxy = "goproxy.example.com"
 	// labProject is in a subgroup, so that its slash has to be escaped.
 	labProject = "acme/infra/provider"
-	// unlimited is more requests than a test makes.
-	unlimited = 1 << 30
 )
 
 // world is what lies between a publisher and its readers. All programs reach it
@@ -76,7 +74,7 @@ func newWorld(t *testing.T, repositories ...github.Repository) *world {
 func newServers(t testing.TB, wrap func(http.Handler) http.Handler, repositories ...github.Repository) *world {
 	t.Helper()
 	w := &world{home: t.TempDir()}
-	w.hub = github.New(github.Options{Limit: unlimited, AnonymousLimit: unlimited, Wrap: wrap})
+	w.hub = github.New(github.Options{Wrap: wrap})
 	w.lab = gitlab.New(gitlab.Options{Wrap: wrap})
 	w.hub.AddToken(github.Token{Secret: secret, Right: github.Write, Workflows: true})
 	w.lab.AddToken(gitlab.Token{Secret: secret})

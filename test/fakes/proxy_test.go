@@ -84,7 +84,7 @@ func TestProxyGitHub(t *testing.T) {
 	}
 	p := proxy.Start(t, proxy.Hosts{}.Add(s, github.Hosts("github.com")...))
 	c := proxyClient(t, p)
-	const at = "https://github.com/acme/provider/releases/latest/download/metadata.yaml"
+	const at = "https://github.com/acme/provider/releases/download/v1.0.0/metadata.yaml"
 	if status, body := fetch(t, c, at); status != 200 || body != "hello" {
 		t.Errorf("%d %s", status, body)
 	}

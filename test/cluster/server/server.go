@@ -1,25 +1,22 @@
-// Package server starts a real Kubernetes API server for tests. It is a process
-// of its own, built from the modules that this one requires: Kubernetes keeps too
-// much in global variables for a test, and takes its version from the linker.
+// Package server starts a real Kubernetes API server with its etcd for tests, with
+// envtest, from the modules that this one requires. No controllers run, so nothing acts
+// on the objects.
 //
 // It must not know what is put into the server.
 package server
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // Version is that of k8s.io/kubernetes in go.mod, which the server says it is.
@@ -31,24 +28,23 @@ const flags = "-s -w -X " + about + ".gitVersion=" + Version + " -X " + about + 
 
 const about = "k8s.io/component-base/version"
 
-// How long the server may take; on a machine with nothing else to do it starts
-// in three seconds and ends at once.
-const (
-	startTime = 2 * time.Minute
-	stopTime  = 20 * time.Second
-)
+// bound ends a program when the test that started it has ended, however that ended.
+const bound = "#!/bin/sh\n(while kill -0 $PPID && kill -0 $$; do sleep 1; done; kill -9 $$) >/dev/null 2>&1 &\nexec \"$0.bin\" \"$@\"\n"
 
-// Build compiles the program kube and returns its path, a file in dir. The first
-// time on a machine it takes several minutes; go run keeps what it linked, which
-// go build does not.
-func Build(ctx context.Context, dir string) (string, error) {
-	path := filepath.Join(dir, "kube")
-	build := exec.CommandContext(ctx, "go", "run", "-exec", "cp", "-ldflags", flags,
-		"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server/kube", path)
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the API server: %w\n%s", err, out)
+// Build compiles the programs into a folder, for Start. The first time on a machine it
+// takes several minutes; go run keeps what it linked, which go build does not.
+func Build(ctx context.Context, dir string) error {
+	for name, pkg := range map[string]string{"kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver", "etcd": "go.etcd.io/etcd/server/v3"} {
+		path := filepath.Join(dir, name)
+		build := exec.CommandContext(ctx, "go", "run", "-exec", "cp", "-ldflags", flags, pkg, path+".bin")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+		if err := os.WriteFile(path, []byte(bound), 0o700); err != nil {
+			return err
+		}
 	}
-	return path, nil
+	return nil
 }
 
 // Server is a running API server that nothing but this process uses.
@@ -58,52 +54,36 @@ type Server struct {
 	// Config gives the same rights, without a limit on the rate of requests.
 	Config *rest.Config
 
-	cmd   *exec.Cmd
-	stdin io.Closer
-	log   *tail
-	ended chan struct{}
-	err   error // why it ended
+	env *envtest.Environment
+	dir string
 }
 
-// Start runs the program that Build made and waits until it is ready. It ends
-// with Stop, and also when this process ends.
-func Start(ctx context.Context, program string) (*Server, error) {
-	s := &Server{cmd: exec.Command(program), log: &tail{}, ended: make(chan struct{})}
-	s.cmd.Stderr = s.log
-	stdin, err := s.cmd.StdinPipe()
+// Start runs the programs that Build made in a folder, and waits until the server is ready.
+func Start(programs string) (*Server, error) {
+	dir, err := os.MkdirTemp(programs, "server")
 	if err != nil {
 		return nil, err
 	}
-	s.stdin = stdin
-	stdout, err := s.cmd.StdoutPipe()
+	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the API server: %w", err)
-	}
-	line := make(chan string, 1)
-	go func() {
-		first, _ := bufio.NewReader(stdout).ReadString('\n')
-		line <- strings.TrimSpace(first)
-		s.err = s.cmd.Wait()
-		close(s.ended)
-	}()
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	select {
-	case s.Kubeconfig = <-line:
-	case <-ctx.Done():
-		err = fmt.Errorf("not ready: %w", ctx.Err())
-	}
-	if err == nil && s.Kubeconfig == "" {
-		err = errors.New("it ended before it was ready")
-	}
+	defer log.Close()
+	s := &Server{Kubeconfig: filepath.Join(dir, "kubeconfig"), dir: dir, env: &envtest.Environment{
+		UseExistingCluster: new(false), ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
+	}}
+	s.env.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, "etcd"), DataDir: filepath.Join(dir, "etcd"), Err: log}
+	api := s.env.ControlPlane.GetAPIServer()
+	api.Path, api.CertDir, api.Err = filepath.Join(programs, "kube-apiserver"), dir, log
+	// The endpoints of a server may not be on loopback, and the machine need not have another network.
+	api.Configure().Set("advertise-address", "192.0.2.1").Set("endpoint-reconciler-type", "none")
+	s.Config, err = s.env.Start()
 	if err == nil {
-		s.Config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+		err = os.WriteFile(s.Kubeconfig, s.env.KubeConfig, 0o600)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start the API server: %w\n%s", errors.Join(err, s.Stop()), s.log)
+		said, _ := os.ReadFile(log.Name())
+		return nil, fmt.Errorf("start the API server: %w\n%s", errors.Join(err, s.Stop()), said[max(0, len(said)-64<<10):])
 	}
 	s.Config.QPS = -1
 	// The test judges what is refused; warnings are not part of that.
@@ -111,44 +91,5 @@ func Start(ctx context.Context, program string) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server and removes its data. It returns an error if the server
-// had to be killed or had ended with one before.
-func (s *Server) Stop() error {
-	s.stdin.Close()
-	select {
-	case <-s.ended:
-		return s.err
-	case <-time.After(stopTime):
-		_ = s.cmd.Process.Kill() // it may have ended just now
-		<-s.ended
-		return fmt.Errorf("the API server did not end within %s and was killed", stopTime)
-	}
-}
-
-// Log returns the last things that the server wrote down.
-func (s *Server) Log() string { return s.log.String() }
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if len(t.text) > 2*most {
-		t.text = bytes.Clone(t.text[len(t.text)-most:])
-	}
-	return len(p), nil
-}
-
-// String returns the end.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.text))
-}
+// Stop ends the server and removes its data.
+func (s *Server) Stop() error { return cmp.Or(s.env.Stop(), os.RemoveAll(s.dir)) }

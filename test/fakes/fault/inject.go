@@ -28,7 +28,7 @@ type Injector struct {
 
 type counted struct {
 	Rule
-	seen, struck int
+	seen int
 }
 
 // New returns an injector with these rules.
@@ -49,18 +49,6 @@ func (i *Injector) Add(rules ...Rule) {
 
 // Reset removes all rules.
 func (i *Injector) Reset() { i.update(func() { i.rules = nil }) }
-
-// Struck returns how many requests suffered a fault from each of the rules, in
-// the order in which they were added.
-func (i *Injector) Struck() []int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	out := make([]int, len(i.rules))
-	for n, r := range i.rules {
-		out[n] = r.struck
-	}
-	return out
-}
 
 // Close ends all stalls, now and in future.
 func (i *Injector) Close() { i.close.Do(func() { close(i.closed) }) }
@@ -86,7 +74,6 @@ func (i *Injector) begin(r *http.Request, step string) (*Entry, Fault) {
 		if !rule.suffers(rule.seen) || chosen && !rule.Fault.onlySkews() {
 			continue
 		}
-		rule.struck++
 		skew += rule.Fault.Skew
 		if rule.Fault.onlySkews() {
 			if !chosen {

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -95,31 +94,17 @@ func Credentials(r *http.Request) []string {
 			names = append(names, "?"+q)
 		}
 	}
-	if r.URL.User != nil {
-		names = append(names, "userinfo")
-	}
 	return names
 }
 
 // Secret returns the secret in the Authorization header of a request with the
 // user name of Basic authentication, and whether there is one.
 func Secret(r *http.Request) (user, secret string, ok bool) {
-	scheme, value, found := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !found {
-		return "", "", false
-	}
-	switch strings.ToLower(scheme) {
-	case "bearer", "token":
-		return "", strings.TrimSpace(value), true
-	case "basic":
-		raw, err := base64.StdEncoding.DecodeString(value)
-		if err != nil {
-			return "", "", true
-		}
-		user, secret, _ = strings.Cut(string(raw), ":")
+	if user, secret, ok = r.BasicAuth(); ok {
 		return user, secret, true
 	}
-	return "", "", false
+	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return "", strings.TrimSpace(value), slices.Contains([]string{"bearer", "token"}, strings.ToLower(scheme))
 }
 
 // Log returns the requests so far, in the order in which they came.

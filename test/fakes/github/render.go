@@ -55,7 +55,7 @@ func (c *call) renderRepository(r *repository) object {
 	out := object{
 		"id": r.id, "node_id": nodeID("Repository", r.id), "name": r.Name, "full_name": r.fullName(), "owner": c.user(r.Owner),
 		"private": r.Private, "visibility": visibility, "html_url": web, "description": nil, "fork": false,
-		"created_at": when, "updated_at": when, "pushed_at": when, "default_branch": r.DefaultBranch, "archived": r.Archived, "disabled": false,
+		"created_at": when, "updated_at": when, "pushed_at": when, "default_branch": "main", "archived": r.Archived, "disabled": false,
 		"git_url": "git://" + r.fullName() + ".git", "ssh_url": "git@" + r.fullName() + ".git", "clone_url": web + ".git", "svn_url": web,
 		"homepage": nil, "language": nil, "license": nil, "mirror_url": nil, "topics": []string{}, "size": 1,
 		"has_issues": true, "has_projects": true, "has_wiki": true, "has_pages": false, "has_discussions": false, "has_downloads": true,
@@ -91,7 +91,7 @@ func (c *call) renderRelease(repo *repository, r *release) object {
 		"upload_url": fmt.Sprintf("%s/repos/%s/releases/%d/assets{?name,label}", c.place.upload, repo.fullName(), r.ID),
 		"html_url":   c.place.web + "/" + repo.fullName() + "/releases/tag/" + url.PathEscape(r.shown()),
 		"id":         r.ID, "node_id": nodeID("Release", r.ID), "author": c.user(r.Author),
-		"tag_name": r.Tag, "target_commitish": cmp.Or(r.Target, repo.DefaultBranch), "name": r.Name, "body": r.Body,
+		"tag_name": r.Tag, "target_commitish": cmp.Or(r.Target, "main"), "name": r.Name, "body": r.Body,
 		"draft": r.Draft, "prerelease": r.Prerelease, "immutable": r.Immutable,
 		"created_at": stamp(r.Created), "published_at": stamp(r.Published), "updated_at": stamp(r.updated), "assets": assets,
 		"tarball_url": nil, "zipball_url": nil,

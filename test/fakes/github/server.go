@@ -1,7 +1,6 @@
 package github
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
@@ -27,13 +25,6 @@ type Options struct {
 	Direct bool
 	// NoDigests answers null for the digest of uploaded assets.
 	NoDigests bool
-	// Limit and AnonymousLimit are the requests per hour; 0 means GitHub's 5000
-	// and 60.
-	Limit, AnonymousLimit int
-	// MaxAssets and MaxAssetSize are limits of a release; 0 means GitHub's 1000
-	// and 2 GiB.
-	MaxAssets    int
-	MaxAssetSize int64
 }
 
 // Server is a GitHub. It is an http.Handler for all its hosts; Start gives it
@@ -46,19 +37,12 @@ type Server struct {
 	routes []operation
 	tokens map[string]*Token
 	repos  []*repository
-	usage  map[string]*usage
-}
-
-// usage counts the requests of one user.
-type usage struct {
-	used  int
-	since time.Time
 }
 
 // New returns a server that does not listen. It knows no tokens and no
 // repositories.
 func New(o Options) *Server {
-	s := &Server{opts: o, tokens: map[string]*Token{}, usage: map[string]*usage{}, routes: operations()}
+	s := &Server{opts: o, tokens: map[string]*Token{}, routes: operations()}
 	s.Init(3, o.TLS, o.Wrap, s.serve, s.Step)
 	return s
 }
@@ -169,7 +153,7 @@ func Hosts(domain string) []string {
 // isAPI tells the API from the pages where both have one address.
 func isAPI(path string) bool {
 	switch first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); first {
-	case "repos", "repositories", "graphql", "user", "":
+	case "repos", "repositories", "graphql", "":
 		return true
 	}
 	return false
@@ -229,7 +213,6 @@ func (c *call) answer(o *operation) reply {
 	h.Set("X-GitHub-Request-Id", fmt.Sprintf("FAKE:%05X", c.s.NextID()))
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.authenticate()
-	c.limit()
 	if o == nil {
 		return notFound()
 	}
@@ -255,41 +238,6 @@ func (c *call) authenticate() {
 	c.token = &known
 }
 
-// limit counts a request to the API. Uploads have no limit of this kind and no
-// headers that tell of it.
-func (c *call) limit() {
-	if c.place.role != roleAPI {
-		return
-	}
-	s, key, limit := c.s, "", cmp.Or(c.s.opts.AnonymousLimit, 60)
-	if c.token != nil {
-		key, limit = c.token.User, cmp.Or(s.opts.Limit, 5000)
-	}
-	now := fault.Now(c.r.Context())
-	u := s.usage[key]
-	if u == nil || time.Since(u.since) > time.Hour {
-		u = &usage{since: time.Now()}
-		s.usage[key] = u
-	}
-	allowed := u.used < limit
-	if allowed {
-		u.used++
-	}
-	h := c.w.Header()
-	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
-	h.Set("X-RateLimit-Used", strconv.Itoa(u.used))
-	h.Set("X-RateLimit-Remaining", strconv.Itoa(limit-u.used))
-	h.Set("X-RateLimit-Reset", strconv.FormatInt(now.Add(time.Hour-time.Since(u.since)).Unix(), 10))
-	h.Set("X-RateLimit-Resource", "core")
-	if !allowed {
-		who := "user " + key
-		if key == "" {
-			who = "127.0.0.1"
-		}
-		serve.Refuse(failure(http.StatusForbidden, "API rate limit exceeded for "+who+"."))
-	}
-}
-
 // right returns what the client may do with a repository.
 func (c *call) right(r *repository) Right {
 	public := Read
@@ -299,11 +247,7 @@ func (c *call) right(r *repository) Right {
 	if c.token == nil {
 		return public
 	}
-	of := Admin
-	if r.Users != nil {
-		of = r.Users[c.token.User]
-	}
-	return max(min(of, c.token.Right), public)
+	return max(c.token.Right, public)
 }
 
 // open finds what the path names, and checks the right on the repository.
@@ -378,10 +322,7 @@ func (c *call) moved(r *repository) reply {
 
 // forbid says no in the way that fits the token.
 func (c *call) forbid() {
-	switch c.token.Kind {
-	case FineGrained:
-		serve.Refuse(failure(http.StatusForbidden, "Resource not accessible by personal access token"))
-	case Actions:
+	if c.token.Kind == Actions {
 		serve.Refuse(failure(http.StatusForbidden, "Resource not accessible by integration"))
 	}
 	serve.Refuse(notFound())

@@ -32,8 +32,6 @@ type Kind int
 const (
 	// Classic tokens are refused with 404.
 	Classic Kind = iota
-	// FineGrained tokens are refused with 403.
-	FineGrained
 	// Actions is the token of a workflow run; it is refused with 403 and never
 	// has the workflow right.
 	Actions
@@ -59,17 +57,12 @@ type Repository struct {
 	Archived    bool
 	// Immutable is the setting by which published releases never change.
 	Immutable bool
-	// DefaultBranch is "main" if empty.
-	DefaultBranch string
-	// Commits are oldest first; the last one is the head of the default branch.
+	// Commits are oldest first; the last one is the head of the branch main.
 	// There is always one.
 	Commits []Commit
 	Tags    []Tag
 	// Former are the names, as owner/name, that redirect to this one.
 	Former []string
-	// Users are the rights of logins. Without any, every user is an
-	// administrator. The public may read unless Private.
-	Users map[string]Right
 	// ProtectedTags are the tags that nobody may create.
 	ProtectedTags []string
 }
@@ -87,7 +80,7 @@ type Commit struct {
 // Tag is a git tag.
 type Tag struct {
 	Name string
-	// SHA is the commit; empty means the head of the default branch.
+	// SHA is the commit; empty means the head of main.
 	SHA string
 	// Annotated tags have an object of their own between ref and commit.
 	Annotated bool
@@ -189,10 +182,10 @@ func (r *repository) commit(sha string) (Commit, bool) {
 	return serve.First(r.Commits, func(c Commit) bool { return c.SHA == sha })
 }
 
-// resolve finds the commit of a branch, tag or SHA. Empty is the default branch.
+// resolve finds the commit of a branch, tag or SHA. Empty is main.
 func (r *repository) resolve(name string) (Commit, bool) {
 	name = strings.TrimPrefix(name, "refs/heads/")
-	if name == "" || name == r.DefaultBranch || name == "HEAD" {
+	if name == "" || name == "main" {
 		return r.head(), true
 	}
 	if t, ok := r.tag(strings.TrimPrefix(name, "refs/tags/")); ok {
@@ -239,7 +232,6 @@ func (s *Server) AddToken(t Token) {
 func (s *Server) AddRepository(r Repository) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	r.DefaultBranch = cmp.Or(r.DefaultBranch, "main")
 	if len(r.Commits) == 0 {
 		r.Commits = []Commit{{SHA: AnnotatedSHA(r.Owner+"/"+r.Name, "commit")}}
 	}

@@ -80,8 +80,6 @@ func (s *Server) storage(r *http.Request) (address string, here bool) {
 type access struct {
 	// tokens are the kinds that count here. Others are as if not sent.
 	tokens []Kind
-	// basic says that tokens may come with Basic authentication.
-	basic bool
 	// wall says that strangers are asked to log in before they hear that there is no
 	// such project, as the endpoints of generic packages do.
 	wall bool
@@ -173,73 +171,36 @@ func (c *call) answer(o *operation) reply {
 
 func (c *call) write(a reply) { a.Write(c.w, c.r, "application/json") }
 
-// sent is a secret in a request and the kinds of tokens that may come that way.
-type sent struct {
-	secret string
-	kinds  []Kind
-	basic  bool
-}
-
-func (c *call) sent() (sent, bool) {
-	h := c.r.Header
-	for _, way := range []struct {
-		header string
-		kind   Kind
-	}{{"Private-Token", Personal}, {"Job-Token", Job}, {"Deploy-Token", Deploy}} {
-		if v := h.Get(way.header); v != "" {
-			return sent{secret: v, kinds: []Kind{way.kind}}, true
+// sent is the secret in a request and the kind of tokens that may come that way.
+func (c *call) sent() (secret string, kind Kind, ok bool) {
+	for header, kind := range map[string]Kind{"Private-Token": Personal, "Job-Token": Job, "Deploy-Token": Deploy} {
+		if v := c.r.Header.Get(header); v != "" {
+			return v, kind, true
 		}
 	}
-	for _, way := range []struct {
-		query string
-		kind  Kind
-	}{{"private_token", Personal}, {"access_token", Personal}, {"job_token", Job}} {
-		if v := c.r.URL.Query().Get(way.query); v != "" {
-			return sent{secret: v, kinds: []Kind{way.kind}}, true
-		}
-	}
-	user, secret, ok := fault.Secret(c.r)
-	switch {
-	case !ok:
-		return sent{}, false
-	case strings.HasPrefix(strings.ToLower(h.Get("Authorization")), "basic"):
-		kinds := []Kind{Personal, Deploy}
-		if user == "gitlab-ci-token" {
-			kinds = []Kind{Job}
-		}
-		return sent{secret: secret, kinds: kinds, basic: true}, true
-	}
-	return sent{secret: secret, kinds: []Kind{Personal}}, true
+	_, secret, ok = fault.Secret(c.r)
+	return secret, Personal, ok
 }
 
 func unauthorized() { refuse(http.StatusUnauthorized, "401 Unauthorized") }
 
 // authenticate finds the token of a request. A wrong one is refused, even where
-// none is needed; but with Basic authentication it only counts as none.
+// none is needed.
 func (c *call) authenticate(need access) {
-	way, ok := c.sent()
-	if !ok {
+	secret, kind, ok := c.sent()
+	if !ok || !slices.Contains(need.tokens, kind) {
 		return
 	}
-	allowed := func(k Kind) bool { return slices.Contains(need.tokens, k) && slices.Contains(way.kinds, k) }
-	if way.basic && !need.basic || !allowed(Personal) && !allowed(Job) && !allowed(Deploy) {
-		return
-	}
-	t := c.s.tokens[way.secret]
-	if t != nil && fault.Has(c.r.Context(), fault.ExpireToken) {
-		t.Expired = true
-	}
-	switch {
-	case t != nil && !t.Expired && allowed(t.Kind):
-		known := *t
-		c.token = &known
-	case way.basic:
-	case t != nil && t.Expired:
-		serve.Refuse(reply{Status: http.StatusUnauthorized, Body: object{"error": "invalid_token",
-			"error_description": "Token is expired. You can either do re-authorization or token refresh."}})
-	default:
+	t := c.s.tokens[secret]
+	if t == nil || t.Kind != kind {
 		unauthorized()
 	}
+	if t.Expired = t.Expired || fault.Has(c.r.Context(), fault.ExpireToken); t.Expired {
+		serve.Refuse(reply{Status: http.StatusUnauthorized, Body: object{"error": "invalid_token",
+			"error_description": "Token is expired. You can either do re-authorization or token refresh."}})
+	}
+	known := *t
+	c.token = &known
 }
 
 // role returns what the client is in a project.

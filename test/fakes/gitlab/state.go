@@ -22,8 +22,6 @@ const (
 	Developer  Role = 30
 	Maintainer Role = 40
 	Owner      Role = 50
-	// Instance is an administrator of the whole GitLab.
-	Instance Role = 60
 )
 
 // Kind is the kind of a token. It decides how it can be sent and where it counts.
@@ -88,16 +86,6 @@ type Package struct {
 	Files   []File
 }
 
-// File returns the file that readers get under that name: the last one.
-func (p Package) File(name string) (File, bool) {
-	for _, f := range slices.Backward(p.Files) {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return File{}, false
-}
-
 // Names returns the names of the files, sorted, with duplicates.
 func (p Package) Names() []string {
 	var names []string
@@ -115,8 +103,7 @@ type File struct {
 	Name   string
 	Size   int64
 	SHA256 string
-	// Data are the bytes, for AddPackage. In what Packages returns it is nil;
-	// use Content.
+	// Data are the bytes, for AddPackage. In what Packages returns it is nil.
 	Data []byte
 }
 
@@ -233,11 +220,6 @@ func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
 		return nil
 	})
 	return raw, err == nil
-}
-
-// Content returns the bytes of a package file as they are stored.
-func (s *Server) Content(id int64) ([]byte, error) {
-	return s.Bytes(func() *serve.Blob { return s.fileByID(id) })
 }
 
 func (s *Server) fileByID(id int64) *serve.Blob {
