@@ -121,9 +121,9 @@ func pack(ctx context.Context, r *repo.Release, archive bool) (*bundle, error) {
 		if len(providers) != 1 || providers[0].Provider.Name == "" {
 			return nil, fmt.Errorf("the archive form holds one provider, but the release has %d; give every provider its own repository with {provider}", len(providers))
 		}
-		b.notes = []string{"no released Cluster API operator reads the archive form, which is proposed in cluster-api#13729"}
+		b.notes = []string{archiveNote}
 	} else {
-		more, b.notes = aliases(providers, sums)
+		more, b.notes = aliases(providers, sums, true)
 	}
 	slices.SortFunc(more, func(x, y alias) int { return cmp.Compare(x.Title, y.Title) })
 	for _, x := range more {
