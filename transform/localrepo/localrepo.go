@@ -328,7 +328,11 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	opts := s.opts.build()
 	opts.Overlay = overlay
 	made, err := transform.Make(ctx, dir, plan, opts)
-	for err != nil && s.supply(ctx, err, dir, overlay) {
+	for err != nil {
+		some, why := s.supply(ctx, err, dir, overlay)
+		if err = cmp.Or(why, err); !some || why != nil {
+			break
+		}
 		made, err = transform.Make(ctx, dir, plan, opts)
 	}
 	if err != nil {
