@@ -65,7 +65,7 @@ func Last(ctx context.Context, p Parcel, siblings bool) ([]*repo.Release, error)
 			if same {
 				out = append(out, r)
 			}
-		case r.Version == whole.Version && r.Components().Name != whole.Components().Name:
+		case r.Version == whole.Version && (r.Components() == nil || whole.Components() == nil || r.Components().Name != whole.Components().Name):
 			same, err := sharesMetadata(whole, r)
 			if err != nil {
 				return nil, err

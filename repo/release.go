@@ -278,6 +278,9 @@ type Release struct {
 	// Own is set for templates, classes and Clusters of users, which belong to no provider:
 	// their names, with slashes below the folder that holds them, say nothing.
 	Own bool
+	// Titles are the names that a registry lists, with the checksums of what they name: those
+	// of the files, and more names of the same files for other readers. Other places have none.
+	Titles map[string]Sum
 	// Incomplete says why the place may hold more files than Artifacts, in words
 	// that follow the path; it is empty if the place lists all its files.
 	Incomplete string

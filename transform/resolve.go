@@ -162,7 +162,7 @@ func named(dir string, releases []*repo.Release, given []string) error {
 		}
 		if r.Provider.Name == "" {
 			info, _ := r.Provider.Type.Info()
-			return wrongf("%s: no object in the components has the label %s, and the folder lies in no repository named cluster-api-provider-NAME; say which provider it is: --provider %s", dir, layouts.ProviderLabel, info.Prefix+"NAME")
+			return wrongf("%s: no object in the components has a valid label %s, and the folder lies in no repository named cluster-api-provider-NAME; say which provider it is: --provider %s", dir, layouts.ProviderLabel, info.Prefix+"NAME")
 		}
 	}
 	return nil

@@ -221,7 +221,8 @@ func remote(dir string) string {
 	if err != nil {
 		return ""
 	}
-	return r.Remote(ctx)
+	url, _ := r.Remote(ctx) // the name of the provider is asked for without one
+	return url
 }
 
 // Build is what a source tree was made into.

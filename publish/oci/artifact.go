@@ -104,7 +104,7 @@ func pack(ctx context.Context, r *repo.Release) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, notes := aliases(providers, sums)
+	more, notes := aliases(providers, sums, true)
 	b.notes = notes
 	slices.SortFunc(more, func(x, y alias) int { return cmp.Compare(x.Title, y.Title) })
 	for _, x := range more {

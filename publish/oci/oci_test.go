@@ -212,6 +212,22 @@ func TestOperatorFindsEveryProvider(t *testing.T) {
 			if err != nil || !slices.Equal(names(back), names(merged)) {
 				t.Errorf("read back %v, %v", back, err)
 			}
+			whole, want := &repo.Repository{}, 0
+			for _, r := range given.Value(providers.Split(t.Context(), back, ""))(t) {
+				whole.Providers = append(whole.Providers, &repo.Provider{Provider: r.Provider, Releases: []*repo.Release{r}})
+			}
+			if got := Unfound(whole); len(got) > 0 {
+				t.Errorf("unfound %q", got)
+			}
+			for _, title := range got { // as others write it
+				delete(back.Titles, title)
+				if title != "controlplane-components.yaml" { // for an old operator
+					want++
+				}
+			}
+			if got := Unfound(whole); len(got) != want {
+				t.Errorf("unfound without aliases %q", got)
+			}
 			if strings.Contains(fmt.Sprint(result.Notes), "operator may") {
 				t.Errorf("notes %q", result.Notes)
 			}
@@ -223,10 +239,10 @@ func TestNotes(t *testing.T) {
 	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
 	file := func(name, text string) *repo.Artifact { return repo.BytesArtifact(name, []byte(text)) }
 	for want, r := range map[string]*repo.Release{
-		"does not find the metadata.yaml of infrastructure-acme":                                       {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a")}},
-		"may not find the components of infrastructure-acme":                                           {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components-a.yaml", "a"), file("infrastructure-components-b.yaml", "b")}},
-		"finds a file other than infrastructure-components.yaml for the components of infrastructure-": {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a"), file("infrastructure-acme-v1.0.0-components.yaml", "b")}},
-		"may not find a provider of the type InfrastructureProvider":                                   {Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a: 1")}},
+		"does not find the metadata.yaml of infrastructure-acme":                                 {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a")}},
+		"may not find the components of infrastructure-acme":                                     {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components-a.yaml", "a"), file("infrastructure-components-b.yaml", "b")}},
+		"does not take infrastructure-components.yaml for the components of infrastructure-acme": {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a"), file("infrastructure-acme-v1.0.0-components.yaml", "b")}},
+		"may not find a provider of the type InfrastructureProvider":                             {Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a: 1")}},
 	} {
 		r.Version = "v1.0.0"
 		s := serve(t)

@@ -73,10 +73,33 @@ func aliasFits(title, of string, r *repo.Release) bool {
 	return false
 }
 
+// Unfound says what the Cluster API operator does not find in an artifact of a registry that
+// was taken apart by provider; it has nothing to say of other places.
+func Unfound(r *repo.Repository) []string {
+	var parts []*repo.Release
+	sums := map[string]repo.Sum{}
+	for _, p := range r.Providers {
+		for _, r := range p.Releases {
+			if r.Titles != nil {
+				parts = append(parts, r)
+			}
+			maps.Copy(sums, r.Titles)
+		}
+	}
+	if len(parts) > 0 && len(sums) == 0 {
+		return []string{archiveNote}
+	}
+	_, notes := aliases(parts, sums, false)
+	return notes
+}
+
+// archiveNote says who reads the archive form.
+const archiveNote = "no released Cluster API operator reads the archive form, which is proposed in cluster-api#13729"
+
 // aliases returns the titles that the operator needs beyond the names of the
-// files, so that it finds the components of every provider, and says what it
-// will not find. The sums are those of the files by name.
-func aliases(providers []*repo.Release, sums map[string]repo.Sum) (out []alias, notes []string) {
+// files, so that it finds the components of every provider, if they may be added, and
+// says what it will not find. The sums are those of what is there by title.
+func aliases(providers []*repo.Release, sums map[string]repo.Sum, add bool) (out []alias, notes []string) {
 	titles := maps.Clone(sums)
 	finds := func(want string, names []string) bool {
 		for _, n := range names {
@@ -112,23 +135,21 @@ func aliases(providers []*repo.Release, sums map[string]repo.Sum) (out []alias, 
 		}
 		for i, word := range operatorWords(info) {
 			names := componentsTitles(word, p.Name, r.Version)
-			if !finds(components.Name, names) {
-				// The title for the type is good for every name that the
-				// operator's object may have, but for one provider only.
-				title := names[1]
-				if _, taken := titles[title]; taken || sharing[p.Type] > 1 {
-					title = names[0]
-				}
-				if _, taken := titles[title]; !taken {
-					out = append(out, alias{title, components.Name})
-					titles[title] = sums[components.Name]
-				}
+			// The title for the type is good for every name that the
+			// operator's object may have, but for one provider only.
+			title := names[1]
+			if _, taken := titles[title]; taken || sharing[p.Type] > 1 {
+				title = names[0]
+			}
+			if _, taken := titles[title]; add && !taken && !finds(components.Name, names) {
+				out = append(out, alias{title, components.Name})
+				titles[title] = sums[components.Name]
 			}
 			if i > 0 {
 				continue // an old operator is worth an alias, but no note
 			}
 			if !finds(components.Name, names) {
-				note("finds a file other than %s for the components of %s", components.Name, p)
+				note("does not take %s for the components of %s, but looks for the title %s", components.Name, p, title)
 			}
 			if !finds(layouts.MetadataFile, metadataTitles(word, p.Name, r.Version)) {
 				note("does not find the %s of %s", layouts.MetadataFile, p)

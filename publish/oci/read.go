@@ -81,7 +81,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 	if err := repo.UnambiguousJSON(data); err != nil {
 		return fail("has a manifest that %w", err)
 	}
-	r := &repo.Release{Version: reference, Path: where, Provider: providerIn(m.Annotations)}
+	r := &repo.Release{Version: reference, Path: where, Provider: providerIn(m.Annotations), Titles: map[string]repo.Sum{}}
 	if _, err := digest.Parse(reference); err == nil {
 		r.Version = cmp.Or(m.Annotations[v1.AnnotationVersion], reference)
 	}
@@ -103,7 +103,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 			}
 			return fail("has two different files with the name %q", title)
 		}
-		files[title] = layer
+		files[title], r.Titles[title] = layer, sum
 		odd := func(kind repo.OddityKind, why string) {
 			r.Oddities = append(r.Oddities, repo.Oddity{Kind: kind, Path: fmt.Sprintf("%s/%q", where, title), Why: why})
 		}

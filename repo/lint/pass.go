@@ -53,6 +53,15 @@ type Release struct {
 	byRole    func() map[[2]string]*contract.Kind
 }
 
+// Series returns the metadata, if clusterctl accepts it, and its series of the version; each
+// may be nil.
+func (r *Release) Series() (*metadata.Metadata, *metadata.Series) {
+	if r.Metadata == nil || r.MetadataErr != nil || r.Parsed.IsZero() {
+		return nil, nil
+	}
+	return r.Metadata, r.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor())
+}
+
 // Installed are the objects of the components file, which an installation
 // brings; empty if there is none. Only file and release rules may ask.
 func (r *Release) Installed() *Index { return r.installed() }

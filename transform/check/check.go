@@ -52,6 +52,8 @@ type Options struct {
 	Foreign bool
 	// URL is how the releases are named, if that is a URL for clusterctl.
 	URL string
+	// Unfound says what other readers of a registry do not find there.
+	Unfound []string
 	// edits keeps what the edits of findings need.
 	edits bool
 }
@@ -236,6 +238,9 @@ func (o *Options) resolved(ctx context.Context, t *transform.Resolved, opts lint
 		r.Join(unlisted(t.Build, opts))
 	}
 	r.Join(o.unusable(t.Repository, opts))
+	r.Join(found("REPO018", opts, lint.Warning, phrase.List(o.Unfound, func(why string) lint.Fault {
+		return lint.Fault{File: t.Repository.Path, Message: why, Fix: "Add a layer with the title and the same content, or publish the release with clusterctl-repo, which does."}
+	})...))
 	for _, s := range last {
 		if err := lost(ctx, s, t.Guessed, c.Removed, opts, r); err != nil {
 			return nil, err
@@ -251,15 +256,22 @@ func (o *Options) unusable(r *repo.Repository, opts lint.Options) *lint.Report {
 		return &lint.Report{}
 	}
 	_, problem := r.Providers[0].URLProblem(o.URL)
-	i := slices.IndexFunc(opts.Rules, func(rule *lint.Rule) bool { return rule.ID == problem.Rule })
+	most := lint.Error
+	if slices.Contains([]string{"REPO009", "REPO010", "REPO012"}, problem.Rule) {
+		most = lint.Warning // other programs can, as this one shows
+	}
+	return found(problem.Rule, opts, most, lint.Fault{File: o.URL, Message: problem.Message, Fix: problem.Help})
+}
+
+// found are the findings of a rule, if it is applied, with a severity of at most most.
+func found(id string, opts lint.Options, most lint.Severity, faults ...lint.Fault) *lint.Report {
+	i := slices.IndexFunc(opts.Rules, func(rule *lint.Rule) bool { return rule.ID == id })
 	if i < 0 {
 		return &lint.Report{}
 	}
-	out := lint.Found(opts.Rules[i], []lint.Fault{{File: o.URL, Message: problem.Message, Fix: problem.Help}}, opts.Severity)
+	out := lint.Found(opts.Rules[i], faults, opts.Severity)
 	for j := range out.Findings {
-		if slices.Contains([]string{"REPO009", "REPO010", "REPO012"}, problem.Rule) {
-			out.Findings[j].Severity = min(out.Findings[j].Severity, lint.Warning) // other programs can, as this one shows
-		}
+		out.Findings[j].Severity = min(out.Findings[j].Severity, most)
 	}
 	return out
 }
@@ -269,15 +281,14 @@ func (o *Options) unusable(r *repo.Repository, opts lint.Options) *lint.Report {
 func unlisted(b *transform.Build, opts lint.Options) *lint.Report {
 	module, at := b.Module()
 	host, _, _ := strings.Cut(module, "/")
-	i := slices.IndexFunc(opts.Rules, func(rule *lint.Rule) bool { return rule.ID == "REPO025" })
-	if i < 0 || host != "github.com" && !strings.HasSuffix(host, "k8s.io") {
+	if host != "github.com" && !strings.HasSuffix(host, "k8s.io") {
 		return &lint.Report{}
 	}
 	for _, r := range b.Releases {
 		v, err := layouts.ParseVersion(r.Version)
 		if suffix := fmt.Sprintf("/v%d", v.Major()); err == nil && v.Major() > 1 && !strings.HasSuffix(module, suffix) {
-			return lint.Found(opts.Rules[i], []lint.Fault{{File: at.File, Pos: at.Pos,
-				Message: fmt.Sprintf("the module %s does not end with %s, so the Go module proxy does not list %s", module, suffix, r.Version)}}, opts.Severity)
+			return found("REPO025", opts, lint.Error, lint.Fault{File: at.File, Pos: at.Pos,
+				Message: fmt.Sprintf("the module %s does not end with %s, so the Go module proxy does not list %s", module, suffix, r.Version)})
 		}
 	}
 	return &lint.Report{}

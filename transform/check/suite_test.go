@@ -81,6 +81,7 @@ func TestSuite(t *testing.T) {
 		"missing file":   {"../templates/cluster-template.yaml", "../templates/gone.yaml", []string{file + ":20 SUITE001"}},
 		"no folder":      {"cluster-template-ha.yaml", "cluster-template-hb.yaml", []string{file + ":21 SUITE001"}},
 		"expression":     {"\"image: example.com/manager:d", "\"(image: example.com/manager:d", []string{file + ":27 SUITE001"}},
+		"own loader":     {"kubeadm, type: Boot", "k3s, type: Boot", nil},
 		"refused":        {"kubeadm, type: Boot", "k3s, type: Boot", []string{file + ":14 SUITE001"}},
 		"idle":           {"manager:dev", "manager:old", []string{file + ":27 SUITE002", file + ":2 SUITE008"}},
 		"repeated":       {"variables:", "  - {name: v0.1.99, value: ../../config/default}\nvariables:", []string{file + ":29 SUITE003", file + ":2 SUITE008"}},
@@ -96,13 +97,19 @@ func TestSuite(t *testing.T) {
 		"flavor":         {"FLAVOR: ha", "FLAVOR: he", []string{file + ":31 SUITE009"}},
 		"series":         {"v0.1.99", "v0.2.0", []string{file + ":23 META006"}},
 		"not YAML":       {"../../config/default\n", "../../config/other\n", []string{"config/other/bad.yaml:2 LINT003"}},
+		"not made":       {"../../config/default\n", "../../config/lacks\n", []string{"config/lacks/part/bad.yaml:2 LINT003"}},
 		"by URL":         {"https://example.com/v1.14.2/core", "https://example.com/v1.14.2/other", []string{file + ":9 YAML001"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
 			files := suiteFiles(strings.Replace(suite, tc.old, tc.new, 1))
+			if name == "own loader" {
+				files["e2e/suite_test.go"] = "config := &clusterctl.E2EConfig{}\nyaml.Unmarshal(data, config)\n// config.Validate()\n"
+			}
 			files["config/other/kustomization.yaml"], files["config/other/bad.yaml"] = "resources: [bad.yaml]\n", "a: b\nc: d: e\n"
+			files["config/lacks/kustomization.yaml"], files["config/lacks/part/kustomization.yaml"] = "resources: [part.yaml]\n", "resources: [bad.yaml]\n"
+			files["config/lacks/part/bad.yaml"] = files["config/other/bad.yaml"]
 			write(t, dir, files)
 			s, err := localrepo.Open(t.Context(), filepath.FromSlash(file), localrepo.Options{
 				Env:      func(string) (string, bool) { return "", false },

@@ -22,10 +22,26 @@ var notFound = []func() *regexp.Regexp{
 	phrase.Pattern(`already registered id: ([^;\s]+)`),
 }
 
+// failedOperation is the message about one of a JSON patch that does not apply.
+var failedOperation = phrase.Pattern(`\b(add|remove|replace|move|copy|test)(?:ing)? (?:operation does not apply:|for path:|value |path ).*?(/[^\s"':;]+)`)
+
 // blamed finds the document that a message of kustomize is about: the last one of
-// that kind and name, and among patches the one with that namespace. It is nil if
-// there is none.
+// that kind and name, and among patches the one with that namespace; of a JSON patch, the only
+// operation on that path. It is nil if there is none.
 func (s *scan) blamed(err error) *yamldoc.Error {
+	if m := failedOperation().FindStringSubmatch(err.Error()); m != nil {
+		var all []*yamldoc.Error
+		s.documents(func(d *yamldoc.Document) {
+			for _, n := range d.Root.List() {
+				if n.Get("op").Str() == m[1] && n.Get("path").Str() == m[2] {
+					all = append(all, &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n.Get("path"))})
+				}
+			}
+		})
+		if len(all) == 1 {
+			return all[0]
+		}
+	}
 	for _, re := range notFound {
 		m := re().FindStringSubmatch(err.Error())
 		if m == nil {
@@ -163,7 +179,7 @@ func (s *scan) documents(visit func(*yamldoc.Document)) {
 			continue
 		}
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
-			for _, p := range d.Root.Get("patches").List() {
+			for _, p := range append(d.Root.All("patches", "*"), d.Root.All("patchesJson6902", "*")...) {
 				if n := p.Get("patch"); n.Is(yamldoc.String) {
 					all(d.Inline(n))
 				}

@@ -87,6 +87,8 @@ func TestRefusals(t *testing.T) {
 		{"folder without a kustomization", map[string]string{"k/kustomization.yaml": "resources:\n- ../none\n", "none/a.yaml": object}, ":2:3: none holds no kustomization.yaml"},
 		{"patch of nothing", map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\n- path: q.yaml\n", "k/a.yaml": object, "k/p.yaml": object, "k/q.yaml": strings.ReplaceAll(object, "a}", "b}")}, "k/q.yaml:3:18: "},
 		{"patch in another namespace", map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}, {path: a.yaml}, {path: q.yaml}]\n", "k/a.yaml": object, "k/q.yaml": object, "k/p.yaml": strings.ReplaceAll(object, "a}", "a, namespace: b}")}, "k/p.yaml:3:32: "},
+		{"operation that does not apply", map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- {path: p.yaml, target: {kind: ConfigMap}}\n", "k/a.yaml": object, "k/p.yaml": "- {op: add, path: /data, value: {}}\n- {op: remove, path: /spec/x}\n"}, "k/p.yaml:2:22: "},
+		{"operation inside", map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\npatchesJson6902:\n- {patch: '[{\"op\": \"add\", \"path\": \"/a/b/c\", \"value\": 1}]', target: {kind: ConfigMap, name: a, version: v1}}\n", "k/a.yaml": object}, "k/kustomization.yaml:3:35: "},
 		{"object of two files", map[string]string{"k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "k/a.yaml": object, "k/b.yaml": object}, "k/b.yaml:3:18: "},
 		{"aliases", map[string]string{"k/kustomization.yaml": "resources:\n- a.yaml\n", "k/a.yaml": aliases()}, "k/a.yaml:2:"},
 	} {

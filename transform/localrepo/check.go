@@ -20,10 +20,10 @@ import (
 // variables that replace the list of providers. Versions may still be markers, and
 // missing says why there is no file.
 //
-// Five providers have no kubeadm and load their configurations themselves, without
-// the framework's validation: own says what that would refuse then.
-func (c *suiteConfig) check(missing func(file) error) (own string, err error) {
-	k := &checker{c: c, missing: missing}
+// Many suites load their configurations themselves, without the framework's validation: own says
+// what that would refuse then. Sources show it, or that no provider is kubeadm.
+func (c *suiteConfig) check(missing func(file) error, loadsItself func() bool) (own string, err error) {
+	k := &checker{c: c, missing: missing, loadsItself: loadsItself}
 	byType := map[string][]provider{}
 	for i := range c.Providers {
 		p := &c.Providers[i]
@@ -60,9 +60,10 @@ func (c *suiteConfig) check(missing func(file) error) (own string, err error) {
 }
 
 type checker struct {
-	c       *suiteConfig
-	missing func(file) error
-	faults  []error
+	c           *suiteConfig
+	missing     func(file) error
+	loadsItself func() bool
+	faults      []error
 }
 
 func (k *checker) refuse(at yamldoc.Pos, format string, args ...any) {
@@ -152,8 +153,8 @@ func (k *checker) set(byType map[string][]provider) (own string) {
 	}
 	kubeadm := func(p provider) bool { return p.Name.Value == "kubeadm" }
 	others, planes := byType[string(layouts.Bootstrap)], byType[string(layouts.ControlPlane)]
-	if len(faults) > 0 && len(others) > 0 && len(planes) > 0 && !slices.ContainsFunc(others, kubeadm) &&
-		!slices.ContainsFunc(planes, kubeadm) {
+	if len(faults) > 0 && (len(others) > 0 && len(planes) > 0 && !slices.ContainsFunc(others, kubeadm) &&
+		!slices.ContainsFunc(planes, kubeadm) || k.loadsItself()) {
 		return faults[0].Error()
 	}
 	k.faults = append(k.faults, faults...)

@@ -28,6 +28,8 @@ func decoded(t *testing.T, text string) (*suiteConfig, error) {
 	return c, err
 }
 
+func framework() bool { return false }
+
 // Scalars become strings by way of JSON, as sigs.k8s.io/yaml converts them.
 func TestDecode(t *testing.T) {
 	c := given.Value(decoded(t, whole))(t)
@@ -42,7 +44,7 @@ func TestDecode(t *testing.T) {
 	if v.Type.Value != byKustomize || v.Files[0].Target.Value != "metadata.yaml" {
 		t.Errorf("defaults are missing: %+v", v)
 	}
-	if own, err := c.check(func(file) error { return nil }); own != "" || err != nil {
+	if own, err := c.check(func(file) error { return nil }, framework); own != "" || err != nil {
 		t.Errorf("a good configuration is refused: %q, %v", own, err)
 	}
 }
@@ -74,14 +76,14 @@ func TestCheck(t *testing.T) {
 					return errors.New("is missing")
 				}
 				return nil
-			})
+			}, framework)
 		}
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), ".type must", ".Type must"), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
 	c := given.Value(decoded(t, strings.ReplaceAll(whole, "kubeadm", "rke2")))(t)
-	if own, err := c.check(func(file) error { return nil }); err != nil || !strings.Contains(own, "kubeadm") {
+	if own, err := c.check(func(file) error { return nil }, framework); err != nil || !strings.Contains(own, "kubeadm") {
 		t.Errorf("without kubeadm: %q, %v", own, err)
 	}
 }

@@ -129,7 +129,7 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	own, err := s.Config.check(func(f file) error {
 		_, err := find(s.Config.path(f.Source.Value))
 		return err
-	})
+	}, func() bool { return loadsItself(s.Config.Dir, s.top) })
 	s.Own, s.Refused = own, errors.Join(s.unresolved, err)
 	return s, nil
 }
@@ -153,6 +153,36 @@ func top(name string) (string, error) {
 			return found, nil
 		}
 	}
+}
+
+// comments are those of lines of Go.
+var comments = phrase.Pattern(`(?m)^\s*//.*$`)
+
+// loadsItself reports whether the Go files nearest to a configuration, in a folder above it and
+// below the root of the tree, decode it, where none of them leaves that to the framework, or
+// lets it validate. What cannot be read shows nothing.
+func loadsItself(dir, top string) bool {
+	for ; strings.HasPrefix(dir, top+string(filepath.Separator)); dir = filepath.Dir(dir) {
+		var own, framework bool
+		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() || filepath.Ext(name) != ".go" {
+				return nil
+			}
+			data, err := files.Read(name)
+			if err != nil {
+				return nil
+			}
+			code := comments().ReplaceAll(data, nil)
+			has := func(text string) bool { return bytes.Contains(code, []byte(text)) }
+			decodes := has(".E2EConfig{") && has("Unmarshal")
+			own, framework = own || decodes, framework || has(".LoadE2EConfigInput{") || decodes && has(".Validate()")
+			return nil
+		})
+		if own || framework {
+			return !framework
+		}
+	}
+	return false
 }
 
 // resolve puts versions in the place of markers, side by side.
@@ -298,7 +328,11 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	opts := s.opts.build()
 	opts.Overlay = overlay
 	made, err := transform.Make(ctx, dir, plan, opts)
-	for err != nil && s.supply(ctx, err, dir, overlay) {
+	for err != nil {
+		some, why := s.supply(ctx, err, dir, overlay)
+		if err = cmp.Or(why, err); !some || why != nil {
+			break
+		}
 		made, err = transform.Make(ctx, dir, plan, opts)
 	}
 	if err != nil {

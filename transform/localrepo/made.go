@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,8 +17,11 @@ import (
 // find returns what a file is made from, with absolute paths: the file itself, or the
 // kustomization in the folder next to it that has its name, X.yaml from X.
 func find(name string) (out config.Output, err error) {
-	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+	switch info, err := os.Stat(name); {
+	case err == nil && !info.IsDir():
 		return config.Output{File: name}, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return out, err
 	}
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
 	if stem == name || !config.IsKustomization(os.DirFS(stem), ".") {
@@ -28,29 +32,30 @@ func find(name string) (out config.Output, err error) {
 }
 
 // supply builds the files that kustomizations lack and that a folder next to them
-// makes, and reports whether there are any.
-func (s *Suite) supply(ctx context.Context, err error, dir string, overlay map[string][]byte) (some bool) {
-	if list, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, err := range list.Unwrap() {
-			some = s.supply(ctx, err, dir, overlay) || some
+// makes, and reports whether there are any. The error says why one that is there makes none.
+func (s *Suite) supply(ctx context.Context, lack error, dir string, overlay map[string][]byte) (some bool, err error) {
+	if list, ok := lack.(interface{ Unwrap() []error }); ok {
+		for _, lack := range list.Unwrap() {
+			made, more := s.supply(ctx, lack, dir, overlay)
+			some, err = some || made, errors.Join(err, more)
 		}
-		return some
+		return some, err
 	}
-	missing, ok := errors.AsType[*kustomize.MissingError](err)
+	missing, ok := errors.AsType[*kustomize.MissingError](lack)
 	if !ok {
-		return false
+		return false, nil
 	}
 	rel := path.Join(missing.Dir, missing.Target)
 	if _, ok := overlay[rel]; ok {
-		return false
+		return false, nil
 	}
 	out, err := find(filepath.Join(dir, filepath.FromSlash(rel)))
 	if err != nil || out.Kustomize == "" {
-		return false
+		return false, nil // then it is missing
 	}
 	tree, err := kustomize.OpenTree(dir, overlay)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer tree.Close()
 	tree.Cache = s.opts.Cache
@@ -58,8 +63,8 @@ func (s *Suite) supply(ctx context.Context, err error, dir string, overlay map[s
 		NoLoadRestrictions: true, AllowRemote: s.opts.AllowRemote,
 	})
 	if err != nil {
-		return false
+		return false, err
 	}
 	overlay[rel] = data
-	return true
+	return true, nil
 }

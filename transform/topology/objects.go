@@ -15,14 +15,12 @@ import (
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 type object = map[string]any
@@ -64,17 +62,8 @@ func (g *generator) admit(o *manifest.Object) {
 			g.refuse(o, v.Node, "%s %s", v.Path, v.Message)
 		}
 	}
-	topology := o.Get("spec", "topology")
-	for _, metadata := range slices.Concat([]*yamldoc.Node{o.Get("metadata"), topology.Get("controlPlane", "metadata")},
-		topology.All("workers", clusterclass.Deployments, "*", "metadata"), topology.All("workers", clusterclass.Pools, "*", "metadata")) {
-		for _, p := range crd.Problems(metadata) {
-			g.refuse(o, p.Node, "%s", p.Says(p.Node.Text()))
-		}
-	}
-	if n := topology.Get("version"); n.Str() != "" {
-		if _, err := layouts.ParseVersion("v" + strings.TrimPrefix(n.Str(), "v")); err != nil {
-			g.refuse(o, n, "spec.topology.version %q is not a version such as v1.34.0", n.Str())
-		}
+	for _, p := range crd.Problems(o.Get("metadata")) {
+		g.refuse(o, p.Node, "%s", p.Says(p.Node.Text()))
 	}
 }
 

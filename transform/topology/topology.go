@@ -82,6 +82,28 @@ func Generate(in Input) (*State, error) {
 	return g.state, nil
 }
 
+// Refused is what the webhook of KubeadmControlPlanes says to the replicas of the control plane
+// of a Cluster (controlplane/kubeadm/webhooks/admission, validateKubeadmControlPlaneSpec).
+func (s *State) Refused(cluster *manifest.Object) error {
+	n := cluster.Get("spec", "topology", "controlPlane", "replicas")
+	replicas, ok := n.Int()
+	for _, o := range s.Objects {
+		config := part(o.Value, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd")
+		why := ""
+		switch {
+		case !ok || o.Value["kind"] != "KubeadmControlPlane":
+		case replicas <= 0:
+			why = "it must be more than 0"
+		case replicas%2 == 0 && config["external"] == nil && !s.Unpatched:
+			why = "it must be odd, because etcd runs on the same machines"
+		}
+		if why != "" {
+			return &yamldoc.Error{File: cluster.Doc.File.Name, Pos: cluster.Doc.Pos(n), Err: fmt.Errorf("the webhook of KubeadmControlPlane refuses %d replicas: %s", replicas, why)}
+		}
+	}
+	return nil
+}
+
 type generator struct {
 	Input
 	cluster, class object // in v1beta2

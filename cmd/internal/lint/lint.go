@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -392,5 +393,6 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 	if open.IsURL(name) && t.File != "" {
 		o.URL = name
 	}
+	o.Unfound = oci.Unfound(t.Repository)
 	return check.Repository(ctx, t.Repository, t.Partial, o)
 }

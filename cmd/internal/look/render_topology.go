@@ -3,6 +3,7 @@ package look
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/topology"
 )
@@ -153,10 +155,13 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 		}
 		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != ""}
 		notes, err := topology.Admit(in)
-		if err != nil {
+		if err = errors.Join(err, check.Admitted(ctx, all)); err != nil {
 			return nil, err
 		}
 		s, err := topology.Generate(in)
+		if err == nil {
+			err = s.Refused(o)
+		}
 		if err != nil {
 			return nil, err
 		}

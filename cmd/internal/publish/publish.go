@@ -44,7 +44,7 @@ Nothing is published if
 				return cli.Usagef("missing destination: add --to, such as --to /srv/repository")
 			}
 			if !open.IsURL(args[0]) {
-				s.Remote, s.Commit = origin(cmd.Context(), env, args[0])
+				s.origin(cmd.Context(), env, args[0])
 			}
 			steps, err := s.finished(cmd.Context(), env, args[0], func(releases []*repo.Release) ([]step, error) {
 				return s.steps(cmd.Context(), env, &config.Config{}, releases, args[0])

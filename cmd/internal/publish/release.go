@@ -61,7 +61,7 @@ Without --to, the destinations of the configuration are used.
 		Args:        cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, dir := cmd.Context(), targets.Arg(args)
-			s.Remote, s.Commit = origin(ctx, env, dir)
+			s.origin(ctx, env, dir)
 			if finished, _ := transform.IsFinished(ctx, env.Path(dir)); finished {
 				c, from, err := s.config(env, dir)
 				if err != nil {
@@ -126,15 +126,17 @@ func (s *shipment) config(env *cli.Env, dir string) (c *config.Config, from stri
 	return c, filepath.Dir(cmp.Or(file, filepath.Join(dir, config.FileName))), err
 }
 
-// origin returns the remote repository of a source tree and the commit that it
+// origin finds out the remote repository of a source tree and the commit that it
 // is at, as far as git knows.
-func origin(ctx context.Context, env *cli.Env, dir string) (remote, commit string) {
+func (d *delivery) origin(ctx context.Context, env *cli.Env, dir string) {
 	r, err := git.Open(ctx, env.Path(dir))
-	if err != nil {
-		return "", ""
+	if err == nil {
+		d.Commit, _ = r.Commit(ctx, "HEAD") // none before the first commit
+		d.Remote, err = r.Remote(ctx)
 	}
-	commit, _ = r.Commit(ctx, "HEAD") // none before the first commit
-	return r.Remote(ctx), commit
+	if err != nil && d.Target == "" && !errors.Is(err, git.ErrNoRepository) {
+		env.Say("info: the commit of %s is not known: %v", dir, err)
+	}
 }
 
 // steps says which releases of the source tree in dir go where.

@@ -167,10 +167,16 @@ func (r *reader) repository() (*repo.Repository, error) {
 				continue
 			}
 			out.Providers = append(out.Providers, p)
-		case r.versionsIn(name, name) != none:
-			odd.add(repo.OddLabel, name, "holds releases, but %v", labelErr)
 		default:
-			odd.add(repo.OddEntry, name, "holds no releases, and %v", labelErr)
+			versions, err := r.versionsIn(name, name)
+			switch {
+			case versions != none:
+				odd.add(repo.OddLabel, name, "holds releases, but %v", labelErr)
+			case err != nil:
+				odd.add(repo.OddUnreadable, name, "cannot be read: %v", cause(err))
+			default:
+				odd.add(repo.OddEntry, name, "holds no releases, and %v", labelErr)
+			}
 		}
 	}
 	slices.SortFunc(out.Providers, func(a, b *repo.Provider) int { return cmp.Compare(a.Label(), b.Label()) })
@@ -221,10 +227,16 @@ func (r *reader) provider(dir string, id layouts.Provider) (*repo.Provider, erro
 				continue
 			}
 			found = append(found, versioned{version, release})
-		case r.holdsRelease(name):
-			odd.add(repo.OddVersion, name, "holds a release, but clusterctl does not list it: %v", versionErr)
 		default:
-			odd.add(repo.OddEntry, name, "holds no release, and %v", versionErr)
+			holds, err := r.holdsRelease(name)
+			switch {
+			case holds:
+				odd.add(repo.OddVersion, name, "holds a release, but clusterctl does not list it: %v", versionErr)
+			case err != nil:
+				odd.add(repo.OddUnreadable, name, "cannot be read: %v", cause(err))
+			default:
+				odd.add(repo.OddEntry, name, "holds no release, and %v", versionErr)
+			}
 		}
 	}
 	// Entries come sorted by name, which decides between equal versions.
@@ -312,15 +324,12 @@ func opener(base, name, shown string) func() (io.ReadCloser, error) {
 }
 
 // holdsRelease reports whether a folder has a file that only releases have.
-func (r *reader) holdsRelease(dir string) bool {
+func (r *reader) holdsRelease(dir string) (bool, error) {
 	entries, err := r.list(dir)
-	if err != nil {
-		return false
-	}
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		kind := layouts.KindOfFile(e.Name())
 		return (kind == layouts.Metadata || kind == layouts.Components) && !e.IsDir()
-	})
+	}), err
 }
 
 // cases finds names that differ only by case.

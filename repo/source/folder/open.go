@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,6 +254,7 @@ func (r *reader) look(abs string) (shape, error) {
 	}
 	var source, hinted, components, metadata, files, folders bool
 	var below evidence
+	var unread error
 	for _, e := range entries {
 		source = source || slices.Contains(sourceMarkers, e.Name())
 		hinted = hinted || slices.Contains(sourceHints, e.Name())
@@ -264,10 +266,12 @@ func (r *reader) look(abs string) (shape, error) {
 			metadata = metadata || e.Name() == layouts.MetadataFile
 		case below < labelled:
 			folders = true
-			below = max(below, r.versionsIn(e.Name(), e.Name()))
+			found, err := r.versionsIn(e.Name(), e.Name())
+			below, unread = max(below, found), cmp.Or(unread, err)
 		}
 	}
-	own := r.versionsIn(".", name)
+	own, err := r.versionsIn(".", name)
+	unread = cmp.Or(unread, err)
 	_, versionErr := layouts.ParseVersion(name)
 	fail := func(reason string) (shape, error) {
 		return 0, &NotRepositoryError{Path: r.path, Reason: reason}
@@ -295,6 +299,8 @@ func (r *reader) look(abs string) (shape, error) {
 		return isFlat, nil
 	case versionErr == nil && metadata: // files of users are in folders of Kubernetes versions, too
 		return isVersion, nil
+	case unread != nil: // what it holds is not known
+		return 0, unread
 	case len(entries) == 0:
 		return fail("the folder is empty")
 	default:
@@ -312,14 +318,14 @@ const (
 	labelled          // the names of a label and a version
 )
 
-// versionsIn looks for versions in the folder dir of the given name.
-func (r *reader) versionsIn(dir, name string) evidence {
+// versionsIn looks for versions in the folder dir of the given name. The error says what of
+// it is not known.
+func (r *reader) versionsIn(dir, name string) (found evidence, unread error) {
 	_, labelErr := layouts.ParseLabel(name)
 	entries, err := r.list(dir)
 	if err != nil {
-		return none
+		return none, err
 	}
-	found := none
 	for _, e := range entries {
 		if hidden(e.Name()) || !r.isDir(dir, e) {
 			continue
@@ -328,13 +334,17 @@ func (r *reader) versionsIn(dir, name string) evidence {
 		switch {
 		case labelErr != nil && versionErr != nil:
 		case labelErr == nil && versionErr == nil:
-			return labelled
-		case !r.holdsRelease(path.Join(dir, e.Name())):
-		case versionErr == nil:
-			found = strong
+			return labelled, nil
 		default:
-			found = max(found, weak)
+			holds, err := r.holdsRelease(path.Join(dir, e.Name()))
+			switch unread = cmp.Or(unread, err); {
+			case !holds:
+			case versionErr == nil:
+				found = strong
+			default:
+				found = max(found, weak)
+			}
 		}
 	}
-	return found
+	return found, unread
 }

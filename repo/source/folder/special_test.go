@@ -75,6 +75,8 @@ func TestUnreadable(t *testing.T) {
 	grow(t, root, `
 		addon-foo/v1.0.0/metadata.yaml
 		addon-foo/v2.0.0/metadata.yaml
+		addon-foo/next/metadata.yaml
+		strange/v1.0.0/metadata.yaml
 		addon-shut/v1.0.0/metadata.yaml`)
 	shut := func(name string) {
 		name = filepath.Join(root, name)
@@ -84,10 +86,14 @@ func TestUnreadable(t *testing.T) {
 	shut("addon-foo/v1.0.0/metadata.yaml")
 	shut("addon-foo/v2.0.0")
 	shut("addon-shut")
+	shut("addon-foo/next") // which might hold a release
+	shut("strange/v1.0.0")
 	got := given.Value(folder.Open(t.Context(), root))(t)
 	want := unindent(`
 		unreadable: addon-shut
+		unreadable: strange
 		AddonProvider "foo"
+		unreadable: addon-foo/next
 		unreadable: addon-foo/v2.0.0
 		v1.0.0 = metadata.yaml`)
 	if show(root, got) != want {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +19,8 @@ import (
 
 // The errors of Open and Commit.
 var (
-	// ErrNoRepository: the folder lies in no git repository, or git is missing.
+	// ErrNoRepository: the folder lies in no git repository, or git is missing. Any other
+	// error says that git does not tell.
 	ErrNoRepository = errors.New("not in a git repository")
 	// ErrNoRevision: the repository has no such commit.
 	ErrNoRevision = errors.New("unknown revision")
@@ -51,7 +53,10 @@ func Open(ctx context.Context, dir string) (*tree, error) {
 		if strings.Contains(err.Error(), "not a git repository") {
 			return nil, ErrNoRepository
 		}
-		return nil, fmt.Errorf("%w: %w", ErrNoRepository, err)
+		if errors.Is(err, exec.ErrNotFound) {
+			return nil, fmt.Errorf("%w: %w", ErrNoRepository, err)
+		}
+		return nil, fmt.Errorf("ask git about %s: %w", dir, err)
 	}
 	root := filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))
 	rel, err := filepath.Rel(root, dir)
@@ -84,12 +89,21 @@ func (r *tree) Shallow(ctx context.Context) bool {
 }
 
 // Remote returns the URL of the remote "origin"; nothing if there is none.
-func (r *tree) Remote(ctx context.Context) string {
+func (r *tree) Remote(ctx context.Context) (string, error) {
 	out, err := git(ctx, r.Root, nil, "config", "--get", "remote.origin.url")
-	if err != nil {
-		return ""
+	if unset(err) {
+		return "", nil
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), err
+}
+
+// unset reports whether git config says that it has no such value.
+func unset(err error) bool {
+	exit, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err)
+	return ok && exit.ExitCode() == 1
 }
 
 // submodule is one that is checked out, with its name in the superproject and the
@@ -205,10 +219,7 @@ var unfiltered = []string{"config", "ls-files", "ls-tree", "read-tree", "rev-par
 // stay.
 func drivers(ctx context.Context, dir string) (options []string, err error) {
 	out, err := git(ctx, dir, nil, "config", "--show-scope", "--includes", "-z", "--name-only", "--get-regexp", `^filter\.`)
-	if exit, ok := errors.AsType[interface {
-		error
-		ExitCode() int
-	}](err); ok && exit.ExitCode() == 1 {
+	if unset(err) {
 		return nil, nil // there are none
 	}
 	if err != nil {

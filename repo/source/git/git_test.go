@@ -48,8 +48,8 @@ func TestRepository(t *testing.T) {
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
 	t.Setenv("GIT_INDEX_FILE", "index-of-the-hook")
 	r := given.Value(git.Open(ctx, filepath.Join(dir, "sub")))(t)
-	if r.Root != dir || r.Path != "sub" || r.Remote(ctx) != "" {
-		t.Errorf("%+v, remote %q", r, r.Remote(ctx))
+	if remote, err := r.Remote(ctx); r.Root != dir || r.Path != "sub" || remote != "" || err != nil {
+		t.Errorf("%+v, remote %q, %v", r, remote, err)
 	}
 	given.File(t, filepath.Join(dir, "sub/untracked"), "")
 	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 2\n")
@@ -79,6 +79,16 @@ func TestRepository(t *testing.T) {
 func TestNoRepository(t *testing.T) {
 	if _, err := git.Open(t.Context(), t.TempDir()); !errors.Is(err, git.ErrNoRepository) {
 		t.Errorf("got %v", err)
+	}
+	// One that git does not read is not absent.
+	dir := repository(t)
+	given.File(t, filepath.Join(dir, ".git/config"), "[core\n")
+	if _, err := git.Open(t.Context(), dir); err == nil || errors.Is(err, git.ErrNoRepository) {
+		t.Errorf("a broken repository: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := git.Open(t.Context(), dir); !errors.Is(err, git.ErrNoRepository) {
+		t.Errorf("without git: %v", err)
 	}
 }
 

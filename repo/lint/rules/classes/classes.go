@@ -106,7 +106,7 @@ func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
 	if v.Fault != crd.Missing && v.Fault != crd.Unknown && sampled(c.Object, v.Node) {
 		return
 	}
-	p.Report(lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v)))
+	p.Report(view.Limit(p, c.Object, v, lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v))))
 }
 
 // inVariableSchema reports whether a path leads into the schema of a variable, to whose

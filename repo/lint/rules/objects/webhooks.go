@@ -173,10 +173,12 @@ func serviceSelector(p *lint.Pass) {
 			if behind[0].Name == behind[1].Name && behind[0].Kind == behind[1].Kind {
 				break // YAML011
 			}
-			if named := phrase.Only(behind, func(w *manifest.Object) bool {
-				return slices.ContainsFunc(o.Get("spec").All("ports", "*", "targetPort"), func(n *yamldoc.Node) bool { return n.Is(yamldoc.String) && hasPort(w, n) })
-			}); len(named) == 1 {
-				break // Kubernetes leaves out pods without a port of that name
+			// Kubernetes leaves out pods without a port of the name that a port of the Service has.
+			if !slices.ContainsFunc(o.Get("spec", "ports").List(), func(port *yamldoc.Node) bool {
+				n := port.Get("targetPort")
+				return len(phrase.Only(behind, func(w *manifest.Object) bool { return !n.Is(yamldoc.String) || hasPort(w, n) })) > 1
+			}) {
+				break
 			}
 			f := lint.On(o, selector, "the Service selects the pods of both %s and %s", behind[0].Name, behind[1].Name)
 			f.Severity, f.Fix = lint.Warning, "Add a label that only one of them has."

@@ -276,7 +276,7 @@ func seriesContract(p *lint.Pass) {
 		p.Report(f)
 	}
 	// Its entry may be written in a way that only clusterctl's decoder reads.
-	if _, s := ownSeries(p); s != nil && !reported &&
+	if _, s := p.Release.Series(); s != nil && !reported &&
 		!contractForm().MatchString(s.Contract) && !strings.Contains(s.Contract, "${") {
 		p.Report(view.AtPos(p.File, s.Pos, fmt.Sprintf("series %s has contract %q; clusterctl supports %s",
 			s, s.Contract, strings.Join(metadata.Compatible(), ", "))))
@@ -308,16 +308,6 @@ func seriesName(e *yamldoc.Node) string {
 		return "0"
 	}
 	return number("major") + "." + number("minor")
-}
-
-// ownSeries returns the valid metadata of the release and the entry for its
-// version, each nil if there is none.
-func ownSeries(p *lint.Pass) (*metadata.Metadata, *metadata.Series) {
-	m, v := p.Release.Metadata, p.Release.Parsed
-	if m == nil || p.Release.MetadataErr != nil || v.IsZero() {
-		return nil, nil
-	}
-	return m, m.SeriesOf(v.Major(), v.Minor())
 }
 
 // listed names the series of a metadata file for messages.
@@ -355,7 +345,7 @@ var _ = metadataRules.Add(lint.Rule{
 })
 
 func seriesMissing(p *lint.Pass) {
-	if m, s := ownSeries(p); m != nil && s == nil {
+	if m, s := p.Release.Series(); m != nil && s == nil {
 		f := atSeries(m, "%s belongs to series %s, but metadata.yaml lists only %s",
 			p.Release.Version, p.Release.Parsed.Series(), listed(m))
 		if _, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
@@ -370,7 +360,7 @@ func seriesMissing(p *lint.Pass) {
 // the series are others once there is a kind.
 func completed(p *lint.Pass) *lint.Edit {
 	text := p.File.Raw.Data
-	if m, s := ownSeries(p); m != nil && s == nil {
+	if m, s := p.Release.Series(); m != nil && s == nil {
 		if data, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
 			text = string(data)
 		}
@@ -407,7 +397,7 @@ var _ = metadataRules.Add(lint.Rule{
 })
 
 func contractUnsupported(p *lint.Pass) {
-	_, s := ownSeries(p)
+	_, s := p.Release.Series()
 	if s == nil || slices.Contains(metadata.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
 		return
 	}
@@ -424,7 +414,7 @@ var _ = metadataRules.Add(lint.Rule{
 })
 
 func seriesTwice(p *lint.Pass) {
-	m, _ := ownSeries(p)
+	m, _ := p.Release.Series()
 	if m == nil {
 		return
 	}
@@ -619,7 +609,7 @@ var _ = metadataRules.Add(lint.Rule{
 })
 
 func contractOrder(p *lint.Pass) {
-	m, _ := ownSeries(p)
+	m, _ := p.Release.Series()
 	if m == nil {
 		return
 	}
@@ -774,7 +764,7 @@ var _ = metadataRules.Add(lint.Rule{
 })
 
 func contractAndCRDs(p *lint.Pass) {
-	_, own := ownSeries(p)
+	_, own := p.Release.Series()
 	if own == nil || !slices.Contains(metadata.Compatible(), own.Contract) {
 		return // META007
 	}

@@ -221,9 +221,9 @@ func releaseIncomplete(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO018", Name: "file-case", Severity: lint.Error, Proof: lint.Clusterctl,
-	Title:  "File names must have the case and extension that clusterctl expects",
-	Source: "clusterctl client/repository/repository_local.go, GetFile",
-	Why:    "clusterctl does not find the file: metadata.yml and Metadata.yaml are not metadata.yaml. Two names that differ only by case cannot both exist on macOS and Windows.",
+	Title:  "Files must have the names that their readers ask for",
+	Source: "clusterctl client/repository/repository_local.go, GetFile; cluster-api-operator internal/controller/oci_source.go",
+	Why:    "clusterctl does not find the file: metadata.yml and Metadata.yaml are not metadata.yaml. Two names that differ only by case cannot both exist on macOS and Windows. In a registry the Cluster API operator looks for titles of layers.",
 	Fix:    "Rename the file.",
 	Scope:  lint.ScopeRelease, Check: fileCase,
 })

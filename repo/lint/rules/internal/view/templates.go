@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -154,6 +155,23 @@ func OfStatus(v crd.Violation) bool {
 	return v.Path == "status" || strings.HasPrefix(v.Path, "status.")
 }
 
+// limited are the places of v1beta1 whose length Cluster API limits since before v1.10.
+var limited = phrase.Pattern(`\.clusterName$|unhealthyConditions\[\d+\]\.type$|resources\[\d+\]\.name$|\.machineNamingStrategy\.template$`)
+
+// Limit makes a finding about a length a warning where the release is for Cluster API before
+// v1.10, too, which did not limit lengths in v1beta1 (api/v1beta1, API review of v1.10).
+func Limit(p *lint.Pass, o *manifest.Object, v crd.Violation, f lint.Finding) lint.Finding {
+	_, own := p.Release.Series()
+	_, core := contract.CoreSchema(o.Group, o.Kind, o.Version)
+	if core && o.Version == string(contract.V1Beta1) && own != nil && own.Contract == o.Version &&
+		slices.Contains([]string{"minLength", "maxLength", "maxItems"}, v.Keyword) &&
+		strings.HasPrefix(v.Path, "spec.") && !limited().MatchString(v.Path) {
+		f.Message += "; Cluster API before v1.10 accepts it"
+		return f.As(lint.Warning)
+	}
+	return f
+}
+
 // ReportViolations reports where an object differs from its schema, but for
 // values that are samples. With a default in its place the user may be spared.
 func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
@@ -162,7 +180,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		if place == "" {
 			place = "the " + o.Kind
 		}
-		f := lint.On(o, v.Node, "%s %s", place, v.Message)
+		f := Limit(p, o, v, lint.On(o, v.Node, "%s %s", place, v.Message))
 		if name := Meant(v); name != "" {
 			f.Fix = "Did you mean " + name + "?"
 		}
