@@ -1,6 +1,9 @@
 package move
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Dump is what files hold of a management cluster.
 type Dump struct {
@@ -10,6 +13,11 @@ type Dump struct {
 	// Saved counts the objects in files that are named as clusterctl move
 	// --to-directory names them.
 	Saved int
+}
+
+// Exist reports whether the objects are those of a cluster, which gives each a UID.
+func (d *Dump) Exist() bool {
+	return slices.ContainsFunc(d.Objects, func(o Object) bool { return o.UID != "" })
 }
 
 // mostProblems are kept at most, and a word on the others.

@@ -100,6 +100,7 @@ func (m *mover) run(ctx context.Context, args []string) error {
 		}
 		if d != nil {
 			m.types = move.Either(m.types, move.TypesIn(d))
+			m.failures = append(m.failures, d.Problems...)
 		}
 		for _, r := range releases {
 			m.types = move.Either(m.types, move.TypesOf(r))
@@ -111,6 +112,7 @@ func (m *mover) run(ctx context.Context, args []string) error {
 		if target, err = m.read(ctx, m.target...); err != nil {
 			return err
 		}
+		m.failures = append(m.failures, target.Problems...)
 	}
 	if err := m.plan(ctx, args, target); err != nil {
 		return err
@@ -145,12 +147,18 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 	}
 	t, err := targets.Open(ctx, m.env, name, nil)
 	if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && !errors.Is(err, fs.ErrNotExist) {
+		var d *move.Dump
+		var unread error
+		if !not.Source {
+			if d, unread = m.read(ctx, name); unread == nil && d.Exist() {
+				return nil, d, nil // with variables that belong to scripts
+			}
+		}
 		if releases, err := m.templates(ctx, name); releases != nil || err != nil {
 			return releases, nil, err
 		}
 		if !not.Source {
-			d, err := m.read(ctx, name)
-			return nil, d, err
+			return nil, d, unread
 		}
 		t, err = targets.Open(ctx, m.env, name, &m.source)
 	} else if err == nil && t.From == nil {
@@ -163,7 +171,7 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 	return releases, nil, err
 }
 
-// templates opens templates of users, which unlike a dump have variables; nil if there are none.
+// templates opens templates of users, which have variables; nil if there are none.
 func (m *mover) templates(ctx context.Context, name string) ([]*repo.Release, error) {
 	t, err := targets.OpenOwn(ctx, m.env, name, nil)
 	if err != nil {
@@ -241,7 +249,6 @@ func (m *mover) read(ctx context.Context, names ...string) (*move.Dump, error) {
 			return nil, fmt.Errorf("%s: %w", filepath.ToSlash(name), files.Cause(err))
 		}
 	}
-	m.failures = append(m.failures, d.Problems...)
 	if len(d.Objects) == 0 {
 		return nil, cmp.Or(errors.Join(d.Problems...), cli.Usagef("%s: no object is in there; write it with kubectl get, "+
 			"as \"clusterctl-repo move-plan --help\" shows", strings.Join(names, ", ")))
@@ -252,6 +259,7 @@ func (m *mover) read(ctx context.Context, names ...string) (*move.Dump, error) {
 // planDump plans the move of the namespace that the flag names, or of the one with
 // Clusters, or a restore.
 func (m *mover) planDump(d, target *move.Dump, args []string) error {
+	m.failures = append(m.failures, d.Problems...)
 	o := move.Options{Namespace: m.namespace, Installed: m.types, Restore: d.Saved == len(d.Objects)}
 	title := strings.Join(args, ", ")
 	switch {

@@ -54,6 +54,18 @@ var references = map[[2]string][]reference{
 	{"ipam." + apiGroup, "IPAddress"}:      {{IPPool, []string{"spec.poolRef"}}},
 }
 
+// FromTemplates reports whether an object refers to templates, from which its controller makes
+// objects, or to the objects themselves, and whether that is known.
+func FromTemplates(group, kind string) (templates, known bool) {
+	switch kind {
+	case "Cluster", "Machine", "MachinePool":
+		return false, group == apiGroup
+	case "MachineDeployment", "MachineSet", "MachineHealthCheck", "ClusterClass":
+		return true, group == apiGroup
+	}
+	return true, group == "controlplane."+apiGroup && strings.HasSuffix(kind, "ControlPlane")
+}
+
 func workers(infrastructure Role) []reference {
 	return []reference{
 		{infrastructure, []string{"spec.template.spec.infrastructureRef"}},
@@ -77,10 +89,13 @@ func (u Uses) Add(file string, objects []*manifest.Object) {
 			continue
 		}
 		by := use{"a " + o.Kind + " in " + file + " refers to it", o.Kind == "ClusterClass"}
+		templates, known := FromTemplates(o.Group, o.Kind)
 		note := func(role Role, paths ...string) {
 			for _, path := range paths {
 				for _, ref := range o.Doc.Root.All(strings.Split(path, ".")...) {
-					u.add(ref, role, by)
+					if !known || strings.HasSuffix(ref.Get("kind").Str(), Suffix) == templates { // or else a mistake
+						u.add(ref, role, by)
+					}
 				}
 			}
 		}

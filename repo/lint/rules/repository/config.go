@@ -2,10 +2,14 @@ package repository
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -169,4 +173,87 @@ func reportURLs(p *lint.Pass) {
 			p.Report(f)
 		}
 	}
+}
+
+var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO026", Name: "image-overrides", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Image overrides in clusterctl.yaml must be readable and make valid images",
+	Source: "clusterctl client/config/imagemeta_client.go, getImageMeta and ApplyToImage",
+	Why:    "clusterctl init fails, or pods do not start: clusterctl does not check the images that it makes, and ignores what it does not know.",
+	Fix:    "Write images as a mapping from all, cert-manager, LABEL or LABEL/IMAGE, such as infrastructure-foo/foo-controller, to a repository, name or tag.",
+	Scope:  lint.ScopeRepository, Check: imageOverrides,
+})
+
+// madeWith are images that clusterctl makes with a part of an override.
+var madeWith = map[string]func(part string) string{
+	"repository": func(s string) string { return strings.TrimSuffix(s, "/") + "/image:v1" },
+	"name":       func(s string) string { return "registry.example.com/" + s + ":v1" },
+	"tag":        func(s string) string { return "registry.example.com/image:" + s },
+}
+
+func imageOverrides(p *lint.Pass) {
+	if p.Config == nil || len(p.Config.Docs().Docs) == 0 {
+		return
+	}
+	d := p.Config.Docs().Docs[0]
+	report := func(n *yamldoc.Node, severity lint.Severity, format string, args ...any) {
+		p.Report(lint.At(p.Config, d, n, format, args...).As(severity))
+	}
+	images := setting(d.Root, "images")
+	overrides := slices.Clone(images.Fields())
+	for _, item := range images.List() { // clusterctl joins the mappings
+		overrides = append(overrides, item.Fields()...)
+	}
+	mapping := func(f yamldoc.Field) bool { return f.Value.Is(yamldoc.Map) || f.Value.Is(yamldoc.Null) }
+	if images != nil && images.Kind < yamldoc.Map && !images.Is(yamldoc.Null) ||
+		images.Is(yamldoc.List) && len(phrase.Only(overrides, mapping)) < max(len(overrides), len(images.List())) {
+		report(images, lint.Error, "images is %s, not a mapping", images.Kind.Noun())
+		return
+	}
+	for _, f := range overrides {
+		component, _, one := strings.Cut(strings.ToLower(f.Name), "/")
+		if _, err := layouts.ParseLabel(component); err != nil && component != layouts.CertManager.Name && (component != "all" || one) {
+			report(f.Key(), lint.Warning, "clusterctl ignores images.%s, which is neither all, cert-manager nor the label of a provider", f.Name)
+			continue
+		}
+		if !mapping(f) {
+			report(f.Value, lint.Error, "images.%s is %s, not a mapping", f.Name, f.Value.Kind.Noun())
+		}
+		for _, part := range f.Value.Fields() {
+			image, known := madeWith[strings.ToLower(part.Name)]
+			switch v := part.Value; {
+			case !known:
+				report(part.Key(), lint.Warning, "clusterctl ignores %s in images.%s", part.Name, f.Name)
+			case v.Kind >= yamldoc.Map:
+				report(v, lint.Error, "%s of images.%s is %s, not a string", part.Name, f.Name, v.Kind.Noun())
+			case v.Is(yamldoc.Float) && strings.HasSuffix(v.Text(), "0") || v.Is(yamldoc.Bool):
+				report(v, lint.Warning, "without quotes clusterctl reads %s as %s and writes it differently", v.Text(), v.Kind.Noun())
+			case v.Text() != "":
+				if _, err := imageref.Parse(image(v.Text())); err != nil {
+					report(v, lint.Error, "%s %q of images.%s does not make a valid image: %v", part.Name, v.Text(), f.Name, err)
+				} else if all := imagesOf(p, component); strings.EqualFold(part.Name, "tag") && !one && len(all) > 1 {
+					report(v, lint.Warning, "images.%s gives the same tag to %s", f.Name, phrase.Few(all, 5))
+				}
+			}
+		}
+	}
+}
+
+var imageLine = phrase.Pattern(`(?m)^[ \t-]*image:[ \t]+["']?([^\s"'#{]+)`)
+
+// imagesOf names the images in the components of a provider, or of all, without their tags.
+func imagesOf(p *lint.Pass, label string) []string {
+	names := map[string]bool{}
+	for _, provider := range p.Repository.Providers {
+		for _, r := range provider.Releases {
+			if c := r.Components(); c != nil && (label == "all" || label == provider.Label()) {
+				text, _ := c.Text()
+				for _, found := range imageLine().FindAllStringSubmatch(text, -1) {
+					name, _, _ := imageref.Split(found[1])
+					names[name] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }

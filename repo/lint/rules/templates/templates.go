@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/renamed"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
@@ -639,6 +640,19 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  templates, Check: referenceTarget,
 })
 
+// misfit says why an object cannot refer to this kind: it is a template where an object is
+// needed, or the other way round.
+func (r *objectRef) misfit() string {
+	switch templates, known := contract.FromTemplates(r.object.Group, r.object.Kind); {
+	case !known || r.field == "clusterName" || view.Open(r.object, r.node.Get("kind")),
+		templates == strings.HasSuffix(r.kind, contract.Suffix):
+		return ""
+	case templates:
+		return fmt.Sprintf("a %s makes objects from templates, such as %s", r.object.Kind, r.kind+contract.Suffix)
+	}
+	return fmt.Sprintf("a %s needs an object, not a template", r.object.Kind)
+}
+
 // dangling calls visit for the references to objects that neither the template nor its
 // classes define, with all that they do.
 func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, index *lint.Index)) {
@@ -664,7 +678,15 @@ func referenceTarget(p *lint.Pass) {
 	if slices.ContainsFunc(append(classFiles(p), p.File), func(f *lint.File) bool { return !f.Healthy() }) {
 		return // a document that cannot be read may have the object
 	}
+	references(p.File, func(r objectRef) {
+		if why := r.misfit(); why != "" {
+			p.On(r.object, r.node.Get("kind"), "%s refers to %s, but %s", r.field, r.kind, why)
+		}
+	})
 	dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
+		if r.misfit() != "" {
+			return
+		}
 		f := lint.At(r.object.File, r.object.Doc, r.name,
 			"%s refers to %s %s, which the template does not define", r.field, r.kind, view.Spelling(r.object, r.name))
 		if p.Release.IsPart(p.File) {

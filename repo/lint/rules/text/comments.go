@@ -128,3 +128,39 @@ func deprecatedFields(p *lint.Pass) {
 	}
 	p.Report(*first)
 }
+
+var _ = commentRules.Add(lint.Rule{
+	ID: "LINT005", Name: "definition-unlisted", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Kustomizations should list all definitions that the controller and templates need",
+	Source: "reports of users of cluster-api-provider-aws and cluster-api-provider-outscale",
+	Why:    "Releases lack the CustomResourceDefinition that was generated, and the controller that reconciles its objects fails.",
+	Fix:    "Add the file to resources, or remove it if the kind is not in use.",
+	Scope:  lint.ScopeKustomizations, Check: definitionUnlisted,
+})
+
+// definitionUnlisted looks at the definitions that no kustomization lists and no release has: of
+// kinds that the components speak of, or of a template for one of their kinds.
+func definitionUnlisted(p *lint.Pass) {
+	var components strings.Builder
+	for _, provider := range p.Repository.Providers {
+		for _, r := range provider.Releases {
+			if c := r.Components(); c != nil {
+				text, _ := c.Text()
+				components.WriteString(text)
+			}
+		}
+	}
+	text := components.String()
+	has := func(format string, args ...any) bool { return strings.Contains(text, fmt.Sprintf(format, args...)+"\n") }
+	for _, stream := range p.Kustomizations {
+		for _, d := range stream.Docs {
+			names := d.Root.Get("spec", "names")
+			kind, plural := names.Get("kind"), names.Get("plural").Str()
+			base, template := strings.CutSuffix(kind.Str(), "Template")
+			if plural != "" && !has("  name: %s", d.Root.Get("metadata", "name").Str()) &&
+				(has("  - %s", plural) || template && has("    kind: %s", base)) {
+				p.Report(lint.At(&lint.File{Raw: d.File}, d, kind, "no kustomization lists this definition of %s, so the release lacks it", kind.Str()))
+			}
+		}
+	}
+}
