@@ -51,8 +51,12 @@ type Finding struct {
 	// reworded, the next release has the same fault, or lint is started elsewhere.
 	Fingerprint string
 
-	// cause is the fault behind the finding, if others may have the same; see Because.
-	cause string
+	// causes are the faults behind the finding, if others may have the same; see Because.
+	causes []string
+	// perhaps are faults that explain it if another finding is about them.
+	perhaps []string
+	// lacks says that one of the causes is something that the components do not have.
+	lacks bool
 	// of counts the findings of its kind.
 	of *tally
 	// about is the place until the finding is reported, and origin what its
@@ -98,19 +102,26 @@ func (f Finding) As(s Severity) Finding {
 	return f
 }
 
-// Because names the fault that made a finding. The findings of a release with the same cause
-// become one: that of the rule to which the others yield, or the first of the worst.
-func (f Finding) Because(cause string) Finding {
-	f.cause = cause
+// Because names the faults behind a finding. The findings of a release that share one become
+// one: the first of the worst that do not yield to another of them. It is as severe as the worst.
+func (f Finding) Because(causes ...string) Finding {
+	f.causes = slices.Concat(f.causes, causes)
 	return f
 }
 
-// absent begins the causes of findings about what is missing.
-const absent = "without "
+// Perhaps names faults that would explain a finding, the most likely ones first. It becomes one
+// with the findings that name the first of these in Because, if there are any.
+func (f Finding) Perhaps(causes ...string) Finding {
+	f.perhaps = slices.Concat(f.perhaps, causes)
+	return f
+}
 
 // Lacks says that a finding is due to something that is not in the components. Where a document
 // of these cannot be understood, it may be that, and there is no finding.
-func (f Finding) Lacks(what string) Finding { return f.Because(absent + what) }
+func (f Finding) Lacks(what string) Finding {
+	f.lacks = true
+	return f.Because(what)
+}
 
 // Meant advises to write the word that was probably meant, if there is one.
 func (f Finding) Meant(word string) Finding {
@@ -262,42 +273,88 @@ func (r *Report) finish() {
 // become one as well, because one change removes them all.
 func (r *Report) causes() {
 	type key struct{ release, cause string }
-	heads, left := map[key]int{}, map[key][]int{}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		if f.cause == "" || f.origin == nil {
-			continue
+	parent := make([]int, len(r.Findings))
+	root := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
 		}
-		k := key{f.origin.release, f.cause}
-		left[k] = append(left[k], i)
-		head, again := heads[k]
-		if before := r.Findings[head]; !again || f.Severity > before.Severity ||
-			f.Severity == before.Severity && slices.Contains(before.Rule.Yields, f.Rule.ID) {
-			heads[k] = i
-		}
+		return i
 	}
-	for k, head := range heads {
-		f := &r.Findings[head]
-		more := 0
-		for _, i := range left[k] {
-			if i != head {
-				other := &r.Findings[i]
-				f.Also = append(f.Also, Place{other.File, other.Pos, other.Fingerprint})
-				more += 1 + other.of.rest()
-				if other.of != nil {
-					other.of.n = 0
-				}
-				other.Rule = nil
+	first := map[key]int{}
+	join := func(i int, cause string, opens bool) bool {
+		k := key{r.Findings[i].origin.release, cause}
+		j, known := first[k]
+		if known {
+			a, b := root(i), root(j)
+			parent[max(a, b)] = min(a, b)
+		} else if opens {
+			first[k] = i
+		}
+		return known
+	}
+	each := func(visit func(i int, f *Finding)) {
+		for i := range r.Findings {
+			if f := &r.Findings[i]; f.origin != nil && len(f.causes)+len(f.perhaps) > 0 {
+				visit(i, f)
 			}
 		}
-		if len(f.Also) > 0 {
-			f.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(f.Also[0].File))
-			if line := f.Also[0].Pos.Line; line > 0 {
-				f.Message += fmt.Sprintf(":%d", line)
+	}
+	each(func(i int, f *Finding) {
+		parent[i] = i
+		for _, cause := range f.causes {
+			join(i, cause, true)
+		}
+	})
+	each(func(i int, f *Finding) {
+		slices.ContainsFunc(f.perhaps, func(cause string) bool { return join(i, cause, false) })
+	})
+	groups := map[int][]*Finding{}
+	each(func(i int, f *Finding) { groups[root(i)] = append(groups[root(i)], f) })
+	for _, group := range groups {
+		head := headOf(group)
+		more := 0
+		for _, f := range group {
+			if f != head {
+				head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint})
+				more += 1 + f.of.rest()
+				if f.of != nil {
+					f.of.n = 0
+				}
+				f.Rule = nil
+			}
+		}
+		if more > 0 {
+			head.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(head.Also[0].File))
+			if line := head.Also[0].Pos.Line; line > 0 {
+				head.Message += fmt.Sprintf(":%d", line)
 			}
 		}
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Rule == nil })
+}
+
+// headOf returns the finding that stands for all of a group, with the severity of the worst.
+func headOf(group []*Finding) *Finding {
+	ids := map[string]bool{}
+	for _, f := range group {
+		ids[f.Rule.ID] = true
+	}
+	yields := func(f *Finding) bool {
+		return slices.ContainsFunc(f.Rule.Yields, func(id string) bool { return ids[id] })
+	}
+	var head *Finding
+	worst := Off
+	for _, f := range group {
+		worst = max(worst, f.Severity)
+		if !yields(f) && (head == nil || f.Severity > head.Severity) {
+			head = f
+		}
+	}
+	if head == nil {
+		head = group[0]
+	}
+	head.Severity = worst
+	return head
 }
 
 // merge makes one finding of those that say the same about the templates of a
@@ -332,7 +389,7 @@ func (r *Report) merge(edits bool) {
 	r.Findings = kept
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		if f.cause != "" && len(f.Also) > 0 {
+		if len(f.causes) > 0 && len(f.Also) > 0 {
 			continue
 		}
 		files := map[string]bool{}

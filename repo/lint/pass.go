@@ -358,7 +358,7 @@ func (p *Pass) Images(names []ImageName) []Image { return p.part.images(names) }
 // at a value that is the default of a variable is a warning then, as users may set
 // another value; but what clusterctl refuses by default is an error.
 func (p *Pass) Report(f Finding) {
-	if strings.HasPrefix(f.cause, absent) && !p.Release.understood() {
+	if f.lacks && !p.Release.understood() {
 		return
 	}
 	f.Rule = p.Rule

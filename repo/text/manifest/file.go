@@ -293,14 +293,21 @@ func (f *File) Parses() bool { return healthy(f.Docs()) }
 // Healthy reports whether all documents can be read and tell which object they are.
 // In a file that is not, something may be where it seems to be missing.
 func (f *File) Healthy() bool {
-	return f.Parses() && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
+	return f.Parses() && len(f.Docs().Lost) == 0 && !strings.Contains(f.Raw.Data, "\x00") && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
 }
 
-// Identified reports whether a document tells its kind and its name, and is not a list of
-// other objects.
+// Identified reports whether a document tells its kind and its name, and is one object: neither
+// a list of others, nor two without a line between them.
 func Identified(d *yamldoc.Document) bool {
 	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil
-	return named && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != ""
+	kinds := 0
+	for _, f := range d.Root.Fields() {
+		if f.Name == "kind" {
+			kinds++
+		}
+	}
+	return named && kinds == 1 && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != "" &&
+		!d.Root.Get("items").Is(yamldoc.List)
 }
 
 // blockVariables returns the variables that have a line for themselves

@@ -106,7 +106,7 @@ func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
 	if v.Fault != crd.Missing && v.Fault != crd.Unknown && sampled(c.Object, v.Node) {
 		return
 	}
-	p.Report(lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v)))
+	p.Report(lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v)).Because(view.FieldsOf(c.Object, v)...))
 }
 
 // inVariableSchema reports whether a path leads into the schema of a variable, to whose
@@ -166,7 +166,7 @@ func classReference(p *lint.Pass, c *clusterclass.Class) {
 			continue // CC021
 		}
 		if r.Node == nil {
-			p.On(o, r.Parent, "%s is missing", r.String())
+			p.Report(lint.On(o, r.Parent, "%s is missing", r.String()).Because(view.FieldOf(o, r.String())))
 			continue
 		}
 		if !r.Node.Is(yamldoc.Map) {
@@ -239,7 +239,7 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 	if len(names) > 0 {
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
-	p.Report(f)
+	p.Report(f.Because(view.Reference(c.Object, r.Node)))
 }
 
 // endings are the roles of templates by what their kinds end with. They are for
@@ -341,8 +341,13 @@ func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	if first != nil {
-		p.On(c.Object, first.Node.Get("apiVersion"),
+		f := lint.On(c.Object, first.Node.Get("apiVersion"),
 			"the references use versions that Cluster API does not choose: %s", strings.Join(old, ", "))
+		group, version := manifest.SplitAPIVersion(first.APIVersion)
+		if d := p.Release.CRD(group, first.Kind); d != nil && d.Version(version) == nil {
+			f = view.Unversioned(p, f, d, version)
+		}
+		p.Report(f)
 	}
 }
 
@@ -352,6 +357,7 @@ var _ = classRules.Add(lint.Rule{
 	Source: "CustomResourceDefinitions in the components; CustomResourceDefinitions of the kubeadm providers",
 	Why:    "The API server refuses the template because no CRD defines its kind, so the class never becomes ready.",
 	Fix:    "Correct the kind or the group.",
+	Yields: []string{"CRD001", "COMP008", "COMP040"},
 	Check:  each((*clusterclass.Class).References, classKindUnknown),
 })
 
@@ -376,9 +382,8 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class, r clusterclass.Refere
 	if !own && near == "" {
 		return // a kind of another provider
 	}
-	f := lint.On(c.Object, r.Node.Get("kind"),
-		"%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near).
-		Lacks(contract.CRDName(group, r.Kind))
+	f := lint.On(c.Object, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
+	f = view.Undefined(p, f, group, r.Kind).Because(view.Reference(c.Object, r.Node))
 	if near != "" && slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
 		f.Fix += " Correct the kind of the object as well."
 	}
@@ -662,6 +667,7 @@ var _ = classRules.Add(lint.Rule{
 	Source: classContract,
 	Why:    "The template is created with the class and never used.",
 	Fix:    "Refer to the template, or remove it.",
+	Yields: []string{"MOVE003", "CC003", "TOP006"},
 	Kinds:  classFileKinds, Check: classTemplateUnused,
 })
 
@@ -671,7 +677,6 @@ func classTemplateUnused(p *lint.Pass) {
 		return
 	}
 	used := map[*manifest.Object]bool{}
-	broken := map[[2]string]bool{} // kinds that a reference misses
 	for _, c := range list {
 		for _, r := range c.References() {
 			if !complete(c, &r) {
@@ -679,18 +684,16 @@ func classTemplateUnused(p *lint.Pass) {
 			}
 			if o := target(c, &r); o != nil {
 				used[o] = true
-			} else {
-				broken[[2]string{r.Group(), r.Kind}] = true
 			}
 		}
 	}
 	for _, o := range p.File.Objects() {
 		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) ||
-			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || broken[[2]string{o.Group, o.Kind}] {
+			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" {
 			continue
 		}
 		if !mentioned(p.File, o) {
-			p.On(o, o.Get("metadata", "name"), "%s %s is not used by any object in the file", o.Kind, o.Name)
+			p.Report(lint.On(o, o.Get("metadata", "name"), "%s %s is not used by any object in the file", o.Kind, o.Name).Perhaps(view.Meaning(o)...))
 		}
 	}
 }
@@ -805,7 +808,7 @@ func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
 		f.Object = "" // one finding for the classes of a release
 		f.Fix = view.Renamed(c.Object)
-		p.Report(f)
+		p.Report(f.Perhaps(view.VersionOf(c.Object)))
 	}
 }
 
@@ -831,7 +834,7 @@ func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 		if name != "" {
 			f.Fix = "In version " + c.Version + " this is " + name + "."
 		}
-		p.Report(f)
+		p.Report(f.Because(view.VersionOf(c.Object)))
 	}
 }
 
@@ -911,7 +914,7 @@ func classFileName(p *lint.Pass) {
 				"clusterctl finds the class only if the variable makes its name %q", want).As(lint.Info))
 		default:
 			p.Report(lint.On(c.Object, n, "the ClusterClass is named %q, but the file name is for %q", c.Name(), want).
-				Because(view.FileOfClass(c.Name())))
+				Because(view.AsFile(layouts.ClusterClassFile(c.Name()))))
 		}
 	}
 }

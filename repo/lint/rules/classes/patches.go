@@ -215,6 +215,7 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			}
 		}
 		switch {
+		case !found && slices.ContainsFunc(refs, func(r clusterclass.Reference) bool { return r.Node == nil }): // CC002
 		case found:
 			path := append(slices.Clip(d.path), "selector")
 			violations(p, c, d.apiVersion, append(slices.Clip(path), "apiVersion")...)
@@ -228,7 +229,13 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			kinds := phrase.List(refs, func(r clusterclass.Reference) string { return r.Kind })
 			f := lint.On(o, d.kind, "patch %q selects %s of %s, to which the class does not refer",
 				d.patch.Name, d.kind.Text(), d.apiVersion.Text())
-			p.Report(f.Meant(phrase.Nearest(d.kind.Text(), kinds)))
+			near := phrase.Nearest(d.kind.Text(), kinds)
+			for _, r := range refs {
+				if r.Kind == near && target(c, &r) == nil {
+					f = f.Perhaps(view.Reference(o, r.Node)) // to what this selects
+				}
+			}
+			p.Report(f.Meant(near))
 		}
 	}
 }

@@ -134,7 +134,7 @@ var _ = componentRules.Add(lint.Rule{
 
 func namespaceForClusterScope(p *lint.Pass, o *manifest.Object) {
 	if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
-		p.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind)
+		p.Report(lint.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind).Perhaps("issuer " + o.Name))
 	}
 }
 
@@ -309,6 +309,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Controllers & Watching namespace; internal/util/objs.go, IsDeploymentWithManager",
 	Why:    `"clusterctl init --wait-providers" returns before the provider works, because it only waits for containers with this name.`,
 	Fix:    `Run the controller in a Deployment, in a container named "manager".`,
+	Yields: []string{"COMP033"},
 	Scope:  lint.ScopeRelease, Check: managerContainer,
 })
 
@@ -338,7 +339,11 @@ func managerContainer(p *lint.Pass) {
 		if names := n.All("containers", "*", "name"); len(names) > 0 {
 			n = names[0]
 		}
-		p.On(o, n, "no container of the %s %s is named %s", o.Kind, o.Name, view.ManagerName)
+		f := lint.On(o, n, "no container of the %s %s is named %s", o.Kind, o.Name, view.ManagerName)
+		if len(view.PodOf(o).Get("containers").List()) == 0 && o.Get("spec", "template", "spec") != nil {
+			f = f.Because(view.FieldOf(o, "spec.template.spec.containers"))
+		}
+		p.Report(f)
 		if !several {
 			return // which of them is the controller is not known
 		}
@@ -422,6 +427,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Components YAML and Links to external objects",
 	Why:    "Users cannot create a cluster, because the API server does not know the kind.",
 	Fix:    "Add the CRD to the components, or correct kind and apiVersion.",
+	Yields: []string{"CRD001", "COMP008"},
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: undefinedKinds, // CC006 is for classes
 })
 
@@ -444,19 +450,22 @@ func undefinedKinds(p *lint.Pass) {
 	report := func(o *manifest.Object, n *yamldoc.Node, group, kind string) {
 		if id := [2]string{group, kind}; kind != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
 			said[id] = true
-			f := lint.On(o, n, "the components have no CRD for %s in group %s", kind, group).Lacks(contract.CRDName(group, kind))
+			f := view.Undefined(p, lint.On(o, n, "the components have no CRD for %s in group %s", kind, group), group, kind)
 			// Providers share the group, and a template may use kinds of another one. Those of
 			// one provider begin alike.
 			alike := func(c *crd.CRD) bool { return len(kind) > 3 && strings.HasPrefix(c.Kind, kind[:3]) }
 			if strings.HasSuffix("."+group, "."+clusterGroup) && !slices.ContainsFunc(crds, alike) {
 				f = f.As(lint.Warning)
 			}
-			p.Report(f)
+			p.Report(f.Because(view.Named(o)))
 		}
+	}
+	elsewhere := func(o *manifest.Object) bool {
+		return slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Kind == o.Kind })
 	}
 	for _, o := range p.File.Objects() {
 		if (o.Group == infrastructureGroup && p.Release.Provider.Type == layouts.Infrastructure || !strings.HasSuffix("."+o.Group, "."+clusterGroup)) &&
-			slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Group == o.Group }) {
+			slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Group == o.Group || elsewhere(o) }) {
 			report(o, o.Get("kind"), o.Group, o.Kind)
 		}
 		if ref := o.Get("spec", "infrastructureRef"); own && o.Kind == view.ClusterKind && ref != nil {
@@ -638,7 +647,7 @@ func providerLabel(p *lint.Pass) {
 	for _, o := range all {
 		n := o.Get("metadata", "labels", layouts.ProviderLabel)
 		switch value := n.Str(); {
-		case o.Kind == "" || value == want || view.Open(o, n):
+		case !manifest.Identified(o.Doc) || value == want || view.Open(o, n):
 		case n == nil:
 			missing.first = cmp.Or(missing.first, o)
 			missing.count++

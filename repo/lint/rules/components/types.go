@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -30,7 +31,11 @@ func convertibleVersion(kinds ...string) func(*lint.Pass) {
 			if n := o.Get("apiVersion"); n.Str() != "" && slices.Contains(kinds, o.Kind) {
 				if t, known := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t == nil && known != nil &&
 					!view.Open(o, n) {
-					p.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text())
+					f := lint.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text())
+					if o.Kind == crd.Kind {
+						f = f.Because(o.Name)
+					}
+					p.Report(f)
 				}
 			}
 		}
@@ -172,9 +177,17 @@ func droppedField(p *lint.Pass, o *manifest.Object) {
 			p.On(o, problem.Node, "clusterctl drops %s, which is %s, not %s", problem.Path, problem.Got, problem.Want)
 		case problem.Kind != gotypes.Unseen && problem.Kind != gotypes.Unknown:
 		case problem.Want != "":
-			p.On(o, problem.Node, "clusterctl drops the unknown field %s; did you mean %s?", problem.Path, problem.Want)
+			p.Report(lint.On(o, problem.Node, "clusterctl drops the unknown field %s; did you mean %s?", problem.Path, problem.Want).
+				Because(view.Sibling(o, problem.Path, problem.Want)))
 		default:
-			p.On(o, problem.Node, "clusterctl drops the unknown field %s", problem.Path)
+			f := lint.On(o, problem.Node, "clusterctl drops the unknown field %s", problem.Path)
+			if o.Is(crd.Group, crd.Kind) {
+				f = f.Perhaps("CRDs in " + o.Version) // which have other fields
+			}
+			if !strings.Contains(problem.Path, ".") {
+				f = f.Perhaps(view.Document(o.File, o.Doc))
+			}
+			p.Report(f)
 		}
 	})
 }

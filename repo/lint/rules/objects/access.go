@@ -91,8 +91,8 @@ func aggregationRole(p *lint.Pass) {
 	aggregated := labelled(p.Release, aggregate)
 	for _, k := range foreignKinds(p) {
 		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			p.On(k.Object, k.Object.Get("spec", "group"),
-				"no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
+			f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
+			p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
 		}
 	}
 }
@@ -311,7 +311,7 @@ func controlPlaneAggregation(p *lint.Pass) {
 			} else {
 				f.Message += ", which a " + user.Kind + " in " + user.File.Artifact.Name + " uses"
 			}
-			p.Report(f)
+			p.Report(view.InGroup(f, k.CRD))
 		}
 	}
 }
@@ -500,6 +500,9 @@ func ownKinds(p *lint.Pass) {
 		f := lint.On(o, o.Get("spec", "names", "plural"),
 			"no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity
+		if len(missing) == 1 {
+			f = view.InGroup(f, missing[0])
+		}
 		p.Report(unbound(p.Release, f, missing[0].Group, missing[0].Plural+suffix))
 	}
 	var objects, statuses []*crd.CRD

@@ -251,7 +251,7 @@ func fileCase(p *lint.Pass) {
 		if kind == layouts.Components {
 			f.Severity = lint.Warning // a provider URL can name it
 		}
-		p.Report(f)
+		p.Report(f.Because(view.AsFile(name)))
 	}
 }
 

@@ -93,6 +93,7 @@ var _ = moveRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections OwnerReferences chain and Move; clusterctl client/cluster/objectgraph.go, getMoveNodes",
 	Why:    `"clusterctl move" silently leaves the object in the old management cluster, and controllers in the new one do not find it.`,
 	Fix:    "Add the label clusterctl.cluster.x-k8s.io/move, or let a controller of the provider set an owner that is moved.",
+	Yields: []string{"TPL007", "CC001", "CC002", "CC003", "CC006", "TOP001", "TOP002", "TOP006"},
 	Kinds:  rendered, Check: unowned,
 })
 
@@ -101,10 +102,8 @@ func unowned(p *lint.Pass) {
 	if g == nil || !slices.ContainsFunc(g.Nodes, func(n *move.Node) bool { return n.Object != nil && n.Hierarchy != move.Unmarked }) {
 		return // without a Cluster and a class nothing is moved (TPL018, CC024)
 	}
-	meant := map[string]bool{} // by references that TPL007 reports
-	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) {
-		meant[r.kind], meant[r.name.Text()] = true, true
-	})
+	var broken []objectRef // which TPL007 reports
+	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) { broken = append(broken, r) })
 	var others []*move.Node // that nothing can move
 	circle := false
 	for _, n := range g.Nodes {
@@ -123,14 +122,17 @@ func unowned(p *lint.Pass) {
 				}
 				circle = true
 			}
-			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) &&
-				!meant[n.Kind] && !meant[name.Text()] {
+			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) {
 				f := lint.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
 				own := contractual(n.Group) || p.Release.CRD(n.Group, n.Kind) != nil // whose groups may have any name
 				if !own || n.Global || reason(n).Cause == move.NotOwned {
 					f.Severity = lint.Warning // the contract is about objects of providers, and what they own by name
 				}
-				p.Report(f)
+				first := reason(n).Object
+				if first == nil {
+					first = n.Object
+				}
+				p.Report(f.Because(view.Named(first)).Perhaps(slices.Concat(meaning(first, broken), view.Meaning(first), slotsFor(p.File, first))...))
 			}
 		}
 	}
@@ -143,6 +145,47 @@ func unowned(p *lint.Pass) {
 		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", phrase.Few(names, 3)).As(lint.Warning)
 	f.Fix = "Document how they get to the target cluster, or let a ClusterResourceSet install them in the workload cluster."
 	p.Report(f)
+}
+
+// meaning are the causes of the findings about broken references that may mean an object.
+func meaning(o *manifest.Object, broken []objectRef) (out []string) {
+	for _, same := range []func(r objectRef) bool{
+		func(r objectRef) bool { return r.name.Text() == o.Name },
+		func(r objectRef) bool { return r.kind == o.Kind },
+	} {
+		for _, r := range broken {
+			if same(r) {
+				out = append(out, view.Reference(r.object, r.node))
+			}
+		}
+	}
+	return out
+}
+
+// slots are the fields that refer to objects of a group, by the kind that has them.
+var slots = []struct{ suffix, group, path string }{
+	{view.ClusterKind, "infrastructure.", "spec.infrastructureRef"},
+	{view.ClusterKind, "controlplane.", "spec.controlPlaneRef"},
+	{"ControlPlane", "infrastructure.", "spec.machineTemplate.spec.infrastructureRef"},
+	{"ControlPlane", "infrastructure.", "spec.machineTemplate.infrastructureRef"},
+	{"MachineDeployment", "bootstrap.", "spec.template.spec.bootstrap.configRef"},
+	{"MachineDeployment", "infrastructure.", "spec.template.spec.infrastructureRef"},
+	{"MachinePool", "bootstrap.", "spec.template.spec.bootstrap.configRef"},
+	{"MachinePool", "infrastructure.", "spec.template.spec.infrastructureRef"},
+}
+
+// slotsFor are the causes of findings about fields that are missing, and would refer to an
+// object, or from it to its Cluster.
+func slotsFor(f *lint.File, o *manifest.Object) (out []string) {
+	for _, other := range f.Objects() {
+		for _, s := range slots {
+			if strings.HasSuffix(other.Kind, s.suffix) && strings.HasPrefix(o.Group, s.group) && contractual(other.Group) &&
+				other.Get(strings.Split(s.path, ".")...) == nil {
+				out = append(out, view.FieldOf(other, s.path))
+			}
+		}
+	}
+	return append(out, view.FieldOf(o, "spec.clusterName"))
 }
 
 // reason returns the node whose cause is behind that of n, if n is only named by

@@ -136,6 +136,7 @@ func templateName(p *lint.Pass) {
 			f.Message = "clusterctl does not find a ClusterClass in this file; it requests clusterclass-NAME.yaml"
 		case p.Release.Release.Artifact(name) == nil:
 			f.Message = fmt.Sprintf("clusterctl requests %s and does not find %s", name, a.Name)
+			f = f.Because(view.AsFile(name))
 		default:
 			f.Message = fmt.Sprintf("clusterctl requests %s, which the release has, and never %s", name, a.Name)
 		}
@@ -175,6 +176,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Workload cluster templates, Naming conventions; clusterctl client/repository/template_client.go, Get",
 	Why:    `"clusterctl generate cluster" without --flavor fails, because it requests cluster-template.yaml.`,
 	Fix:    "Publish the template that most users need as cluster-template.yaml.",
+	Yields: []string{"REPO018", "TPL001"},
 	Scope:  lint.ScopeRelease, Check: defaultTemplate,
 })
 
@@ -184,8 +186,8 @@ func defaultTemplate(p *lint.Pass) {
 	}
 	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
 	case len(list) > 0:
-		p.Path(p.Release.Path, "the release has templates for flavors, such as %s, but no %s",
-			list[0].Artifact.Name, layouts.TemplateFile(""))
+		p.Report(lint.Finding{File: p.Release.Path, Message: fmt.Sprintf("the release has templates for flavors, such as %s, but no %s",
+			list[0].Artifact.Name, layouts.TemplateFile(""))}.Because(view.AsFile(layouts.TemplateFile(""))))
 	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
 		p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
 	}
@@ -262,9 +264,9 @@ func commonVariables(p *lint.Pass) {
 		switch from, variable := view.From(c, n); {
 		case n.Str() == "", comesFrom(c, n, "CLUSTER_NAME"):
 		case variable:
-			p.On(c, n, "the Cluster is named by ${%s}, so the name given to clusterctl has no effect", from.Name)
+			p.Report(lint.On(c, n, "the Cluster is named by ${%s}, so the name given to clusterctl has no effect", from.Name).Because(view.Named(c)))
 		default:
-			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text())
+			p.Report(lint.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text()).Because(view.Named(c)))
 		}
 	}
 	for _, o := range p.File.Objects() {
@@ -477,6 +479,9 @@ func clusterWide(p *lint.Pass, o *manifest.Object) {
 			f.Severity = lint.Info
 			f.Message = fmt.Sprintf("%s is cluster-wide, so clusterctl move copies this object and does not remove it from the source", o.Kind)
 		}
+		if crd != nil {
+			f = f.Perhaps("scope of " + crd.Object.Name)
+		}
 		p.Report(f)
 	}
 }
@@ -636,6 +641,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
 	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
 	Fix:    "Correct the kind, group or name of the reference, or add the object.",
+	Yields: []string{"COMP040", "TPL003"},
 	Kinds:  templates, Check: referenceTarget,
 })
 
@@ -679,16 +685,21 @@ func referenceTarget(p *lint.Pass) {
 			}
 		}
 		names := phrase.List(candidates, func(o *manifest.Object) string { return o.Name })
-		switch near := phrase.Nearest(r.name.Text(), names); {
-		case near != "":
+		near := phrase.Nearest(r.name.Text(), names)
+		if o := sameName(all, r); o != nil {
+			f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, o.Name, o.Group)
+			f = f.Perhaps(view.Named(o))
+			if o.Kind == r.kind {
+				f = f.Because("group " + o.Group + " for " + r.group + " in " + p.File.Raw.Name)
+			}
+		} else if near != "" {
 			o := candidates[slices.Index(names, near)]
 			f.Fix = "Did you mean " + view.Spelling(o, o.Get("metadata", "name")) + "?"
-		case len(candidates) == 0:
-			if o := sameName(all, r); o != nil {
-				f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, o.Name, o.Group)
-			}
 		}
-		p.Report(f)
+		if list := clusters(p.File); r.kind == view.ClusterKind && len(list) == 1 {
+			f = f.Perhaps(view.Named(list[0]))
+		}
+		p.Report(f.Because(view.Reference(r.object, r.node)))
 	})
 	missingLinks(p, func(l link) {
 		in, should := l.released(p)
@@ -742,7 +753,7 @@ func classNameMissing(p *lint.Pass) {
 		case n != nil:
 			p.On(o, n, "the class name is empty")
 		default:
-			p.On(o, o.Get("spec", "topology"), "the topology has no %s", field)
+			p.Report(lint.On(o, o.Get("spec", "topology"), "the topology has no %s", field).Because(view.FieldOf(o, field)))
 		}
 	}
 }
@@ -781,6 +792,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl refuses the template unless the management cluster already has the class. It looks neither in the template nor in other flavors.",
 	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release.",
+	Yields: []string{"REPO018", "TPL001", "CC024"},
 	Kinds:  templates, Release: true, Check: classFileMissing,
 })
 
@@ -799,7 +811,7 @@ func classFileMissing(p *lint.Pass) {
 		}
 		f := lint.On(o, n,
 			"class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text())).
-			Because(view.FileOfClass(n.Text()))
+			Because(view.AsFile(layouts.ClusterClassFile(n.Text())))
 		if c := classElsewhere(p, n.Text()); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
@@ -910,7 +922,7 @@ func typedCluster(p *lint.Pass, o *manifest.Object) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL013", Name: "version-not-served", Severity: lint.Error, Proof: lint.APIServer,
-	Yields: []string{"CC001"},
+	Yields: []string{"CC001", "CRD011"},
 	Title:  "Objects and references must use a served version",
 	Source: "spec.versions of the CustomResourceDefinitions in the components; CustomResourceDefinitions of Cluster API",
 	Why:    "The API server refuses the object, and a reference to an unserved version does not work.",
@@ -925,16 +937,16 @@ func versionNotServed(p *lint.Pass) {
 			return
 		}
 		versions, known := served(p.Release, group, kind)
-		if !known || slices.Contains(versions, version) {
+		if !known || slices.Contains(versions, version) || len(versions) == 0 { // CRD006
 			return
 		}
-		f := lint.On(o, n, "%s of %s is not served in version %s", kind, group, version)
-		if len(versions) > 0 {
-			f.Message += ", but in " + strings.Join(versions, " and ")
-			f.Fix = "Write " + group + "/" + versions[0] + ", and check the fields."
-		}
+		f := lint.On(o, n, "%s of %s is not served in version %s, but in %s", kind, group, version, strings.Join(versions, " and "))
+		f.Fix = "Write " + group + "/" + versions[0] + ", and check the fields."
 		if n != o.Get("apiVersion") {
 			f.Severity = lint.Warning // Cluster API no longer reads the version
+		}
+		if c := p.Release.CRD(group, kind); c != nil && c.Version(version) == nil {
+			f = view.Unversioned(p, f, c, version)
 		}
 		p.Report(f)
 	}
@@ -1037,7 +1049,7 @@ func oldContract(p *lint.Pass) {
 				"the file uses %s of Cluster API, which is deprecated; the version is %s now", o.Version, k.To)
 			f.Object = ""
 			f.Fix = view.Renamed(phrase.Only(p.File.Objects(), func(o *manifest.Object) bool { return !o.Is(view.CoreGroup, "ClusterClass") })...)
-			p.Report(f)
+			p.Report(f.Perhaps(view.VersionOf(o)))
 			return
 		}
 	}

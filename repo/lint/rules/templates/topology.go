@@ -129,7 +129,7 @@ func coreSchema(p *lint.Pass) {
 		if !ok || o.Kind == clusterclass.Kind { // which has rules of its own
 			continue
 		}
-		view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v crd.Violation) bool {
+		list := slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v crd.Violation) bool {
 			missing := v.Fault == crd.Missing
 			switch {
 			case view.OfStatus(v):
@@ -145,7 +145,8 @@ func coreSchema(p *lint.Pass) {
 				return missing && v.Path == "spec" && v.Fields[0] == "selector"
 			}
 			return false
-		}))
+		})
+		view.ReportViolations(p, o, list)
 		if o.Version == clusterclass.V1Beta1 {
 			conversionFails(p, o)
 		}
@@ -218,6 +219,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Source: clusterAdmission + ", validate",
 	Why:    "The Cluster API webhook refuses a Cluster with neither. With a topology, Cluster API sets the references.",
 	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef with the objects that they name.",
+	Yields: []string{"TOP001"},
 	Kinds:  rendered, Check: perCluster(clusterWithoutSpec),
 })
 
@@ -227,7 +229,8 @@ func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
 	explicit := cmp.Or(spec.Field("infrastructureRef"), spec.Field("controlPlaneRef"))
 	switch {
 	case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
-		p.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references")
+		p.Report(lint.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references").Because(
+			view.FieldOf(o, "spec.topology"), view.FieldOf(o, "spec.infrastructureRef"), view.FieldOf(o, "spec.controlPlaneRef")))
 	case topology && explicit != nil && !view.Blank(explicit.Value):
 		f := lint.On(o, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name)
 		f.Severity = lint.Warning
@@ -319,6 +322,9 @@ func workerClass(p *lint.Pass, t *topology) {
 			}
 		}
 		f := lint.On(t.Object, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text())
+		if len(t.class.Workers()) == 0 {
+			f = f.Because(view.FieldOf(t.class.Object, "spec.workers"))
+		}
 		p.Report(f.Meant(phrase.Nearest(n.Text(), known)))
 	}
 }
@@ -400,7 +406,7 @@ func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
 			f.Severity = lint.Warning
 			f.Message += " itself; one of its extensions may"
 		}
-		p.Report(f.Meant(phrase.Nearest(name.Text(), unset)))
+		p.Report(f.Meant(phrase.Nearest(name.Text(), unset)).Perhaps(view.Unset(t.class, name.Text())))
 	})
 }
 

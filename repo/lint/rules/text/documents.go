@@ -212,7 +212,11 @@ func duplicateKey(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		view.Each(d.Root, func(n *yamldoc.Node) {
 			view.Repeated(n, func(first, again *yamldoc.Field) {
-				p.Node(d, again.Key(), "the key %q is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+				f := lint.At(p.File, d, again.Key(), "the key %q is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+				if n == d.Root {
+					f = f.Because(view.Document(p.File, d)) // two documents without a line between them
+				}
+				p.Report(f)
 			})
 		})
 	})
@@ -495,9 +499,10 @@ var _ = documentRules.Add(lint.Rule{
 
 func duplicateObject(p *lint.Pass) {
 	type identity struct{ group, kind, name string }
-	seen := map[identity]*manifest.Object{}
-	for _, o := range p.File.Objects() {
+	seen, place := map[identity]*manifest.Object{}, map[*manifest.Object]int{}
+	for i, o := range p.File.Objects() {
 		id := identity{o.Group, o.Kind, o.Name}
+		place[o] = i
 		if id.kind == "" || id.name == "" || isList(o) {
 			continue
 		}
@@ -517,6 +522,7 @@ func duplicateObject(p *lint.Pass) {
 		if sameText(first.Doc, o.Doc) {
 			f.Severity = lint.Warning
 			f.Message += " with the same content"
+			f = f.Because(fmt.Sprintf("%s again after %d", p.File.Raw.Name, i-place[first])) // with those around it
 		}
 		if r, ok := view.From(first, before); !view.DiffersByVariable(o, n, first) {
 			f.Severity = cmp.Or(f.Severity, p.Rule.Severity) // whatever the value is

@@ -163,9 +163,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 			place = "the " + o.Kind
 		}
 		f := lint.On(o, v.Node, "%s %s", place, v.Message)
-		if name := Meant(v); name != "" {
-			f.Fix = "Did you mean " + name + "?"
-		}
+		f = f.Meant(Meant(v)).Because(FieldsOf(o, v)...)
 		var by []*yamldoc.Node
 		switch {
 		case v.Fault == crd.Type && sameType(o, v.Node):
@@ -186,6 +184,3 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		Settle(p, o, f, by...)
 	}
 }
-
-// FileOfClass is the cause of findings about a class that is not in its file.
-func FileOfClass(name string) string { return "file of class " + name }
