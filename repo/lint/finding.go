@@ -366,7 +366,7 @@ func (r *Report) merge(edits bool) {
 		release, object, message string
 	}
 	r.causes()
-	first := map[key]int{}
+	first, same := map[key]int{}, map[int]bool{}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		release := f.origin.template()
@@ -384,14 +384,12 @@ func (r *Report) merge(edits bool) {
 			kept = append(kept, f)
 			continue
 		}
+		same[i] = true
 		kept[i].Also = append(kept[i].Also, Place{f.File, f.Pos, f.Fingerprint})
 	}
 	r.Findings = kept
-	for i := range r.Findings {
+	for i := range same {
 		f := &r.Findings[i]
-		if len(f.causes) > 0 && len(f.Also) > 0 {
-			continue
-		}
 		files := map[string]bool{}
 		for _, p := range f.Also {
 			files[p.File] = true

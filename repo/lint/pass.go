@@ -381,6 +381,13 @@ func (p *Pass) Report(f Finding) {
 	if in != nil && slices.ContainsFunc(p.part.with(), func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
 		return // of Options.With, which is not judged
 	}
+	if a := f.about; a != nil && a.doc != nil && in != nil && in.CutAt(a.doc) {
+		if f.Severity == Error {
+			f = f.Because("end of " + in.Raw.Name)
+		} else {
+			f = f.Perhaps("end of " + in.Raw.Name)
+		}
+	}
 	o := p.identify(&f)
 	if in != nil {
 		f.Message, f.Fix, f.Object = in.Written(f.Message), in.Written(f.Fix), in.Written(f.Object)

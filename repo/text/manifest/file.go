@@ -296,6 +296,16 @@ func (f *File) Healthy() bool {
 	return f.Parses() && len(f.Docs().Lost) == 0 && !strings.Contains(f.Raw.Data, "\x00") && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
 }
 
+// CutAt reports whether a document is the last one of a file without a line feed at its end: it may
+// have been cut off.
+func (f *File) CutAt(d *yamldoc.Document) bool {
+	if f.Raw.Data == "" || strings.HasSuffix(f.Raw.Data, "\n") {
+		return false
+	}
+	s := f.Docs()
+	return s != nil && len(s.Docs) > 0 && s.Docs[len(s.Docs)-1] == d
+}
+
 // Identified reports whether a document tells its kind and its name, and is one object: neither
 // a list of others, nor two without a line between them.
 func Identified(d *yamldoc.Document) bool {

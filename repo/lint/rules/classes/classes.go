@@ -223,16 +223,14 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 	if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() {
 		return
 	}
-	var names []string
-	same := false
-	for _, o := range p.File.Objects() {
-		if o.Kind == r.Kind && o.Group == r.Group() {
-			names = append(names, o.Name)
-			same = same || view.DiffersByVariable(c.Object, r.Node.Get("name"), o)
-		}
-	}
-	if same {
+	if mayMean(p.File, c, &r) {
 		return // it depends on the values of variables
+	}
+	var names []string
+	for _, o := range p.File.Objects() {
+		if o.Is(r.Group(), r.Kind) {
+			names = append(names, o.Name)
+		}
 	}
 	f := lint.On(c.Object, r.Node.Get("name"),
 		"%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
@@ -240,6 +238,13 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
 	p.Report(f.Because(view.Reference(c.Object, r.Node)))
+}
+
+// mayMean reports whether a reference may lead to an object of a file, if variables have the right values.
+func mayMean(f *lint.File, c *clusterclass.Class, r *clusterclass.Reference) bool {
+	return slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
+		return o.Is(r.Group(), r.Kind) && view.DiffersByVariable(c.Object, r.Node.Get("name"), o)
+	})
 }
 
 // endings are the roles of templates by what their kinds end with. They are for
@@ -404,7 +409,7 @@ func classTemplateValid(p *lint.Pass) {
 	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		if templates[o] {
-			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))
+			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o), nil)
 		}
 	}
 }
@@ -677,6 +682,7 @@ func classTemplateUnused(p *lint.Pass) {
 		return
 	}
 	used := map[*manifest.Object]bool{}
+	open := map[[2]string]bool{} // kinds of references that lead to what variables say
 	for _, c := range list {
 		for _, r := range c.References() {
 			if !complete(c, &r) {
@@ -684,12 +690,14 @@ func classTemplateUnused(p *lint.Pass) {
 			}
 			if o := target(c, &r); o != nil {
 				used[o] = true
+			} else if mayMean(p.File, c, &r) {
+				open[[2]string{r.Group(), r.Kind}] = true
 			}
 		}
 	}
 	for _, o := range p.File.Objects() {
 		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) ||
-			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" {
+			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || open[[2]string{o.Group, o.Kind}] {
 			continue
 		}
 		if !mentioned(p.File, o) {

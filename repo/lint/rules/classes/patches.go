@@ -377,6 +377,10 @@ patches:
 				names := phrase.List(s.Node.Get("properties").Fields(), func(field yamldoc.Field) string { return field.Name })
 				f := lint.On(c.Object, j.to,
 					"%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text()).As(lint.Warning)
+				group, version := manifest.SplitAPIVersion(j.definition.apiVersion.Str())
+				if d := p.Release.CRD(group, j.definition.kind.Str()); d != nil && d.Version(version) != nil {
+					f = f.Perhaps(view.InSchema(d, d.Version(version), steps))
+				}
 				if !seen[f.Pos] {
 					p.Report(f.Meant(phrase.Nearest(name, names)))
 				}
@@ -466,7 +470,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 			}
 			unknown[name] = true
 			f := lint.On(c.Object, n, "the template reads variable %q, which the class does not define", name)
-			p.Report(f.As(lint.Warning).Meant(phrase.Nearest(name, names)))
+			p.Report(f.As(lint.Warning).Meant(phrase.Nearest(name, names)).Because(view.Unset(c, name)))
 		})
 	}
 	for _, patch := range c.Patches() {
@@ -481,7 +485,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 		}
 		name := clusterclass.VariableName(n.Text())
 		if name == clusterclass.Builtin && !slices.Contains(names, name) || !defined[name] {
-			p.Report(lint.On(c.Object, n, "variable %q is not defined by the class", n.Text()).Meant(phrase.Nearest(name, names)))
+			p.Report(lint.On(c.Object, n, "variable %q is not defined by the class", n.Text()).Meant(phrase.Nearest(name, names)).Because(view.Unset(c, name)))
 		}
 	}
 }

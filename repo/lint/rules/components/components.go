@@ -87,7 +87,7 @@ func namespaceName(p *lint.Pass, o *manifest.Object) {
 		return // no name at all, which is the same fault in any object
 	}
 	if !layouts.IsDNSLabel(o.Name) {
-		p.On(o, n, "%q is not a DNS label", view.ScalarText(n))
+		p.Report(lint.On(o, n, "%q is not a DNS label", view.ScalarText(n)).Because(view.Named(o)))
 	}
 }
 
@@ -106,7 +106,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
 	Why:    "clusterctl silently moves objects from other namespaces into the target namespace. A RoleBinding for kube-system then has no effect there.",
 	Fix:    "Use the namespace of the Namespace object, or remove the object and tell users to create it.",
-	Yields: []string{"COMP001"}, Check: otherNamespace,
+	Yields: []string{"COMP001", "COMP002"}, Check: otherNamespace,
 })
 
 func otherNamespace(p *lint.Pass) {
@@ -119,7 +119,8 @@ func otherNamespace(p *lint.Pass) {
 		if o.Kind == "" || o.Namespace == "" || o.Namespace == name || clusterScoped(p.Release, o) || view.Open(o, n) {
 			continue
 		}
-		p.Report(lint.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name).Because(inNamespace(o.Namespace)))
+		p.Report(lint.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name).
+			Because(inNamespace(o.Namespace)).Perhaps(view.Named(view.TargetNamespace(p.File))))
 	}
 }
 
@@ -377,6 +378,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Components YAML and Links to external objects",
 	Why:    `Users cannot create clusters after "clusterctl init", because it installs this one file.`,
 	Fix:    "Add what is missing, usually a resource of config/default that the build leaves out.",
+	Yields: []string{"COMP033", "YAML003"},
 	Scope:  lint.ScopeRelease, Check: incomplete,
 })
 
@@ -409,9 +411,14 @@ func incomplete(p *lint.Pass) {
 		return
 	}
 	if !elsewhere && !slices.ContainsFunc(all, runs) {
-		p.Path(f.Raw.Name, "the components have no Deployment with %s", program)
+		f := lint.Finding{File: f.Raw.Name, Message: "the components have no Deployment with " + program}
+		if i := slices.IndexFunc(all, func(o *manifest.Object) bool { return o.Is("apps", "Deployment") }); i >= 0 {
+			f = lint.On(all[i], all[i].Get("spec"), "the Deployment has no containers, so the components have no Deployment with %s", program).
+				Because(view.FieldOf(all[i], "spec.template.spec.containers")).Perhaps(view.Document(all[i].File, all[i].Doc), view.Misplaced(all[i], "spec"))
+		}
+		p.Report(f)
 	}
-	if len(p.Release.CRDs()) == 0 && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
+	if len(p.Release.Installed().Kind(crd.Group, crd.Kind)) == 0 && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
 		p.Path(f.Raw.Name, "the components have no CRDs")
 	}
 }
@@ -448,7 +455,7 @@ func undefinedKinds(p *lint.Pass) {
 		!slices.ContainsFunc(roles, func(k *contract.Kind) bool { return k.Role == contract.InfraCluster && !k.Template })
 	said := map[[2]string]bool{}
 	report := func(o *manifest.Object, n *yamldoc.Node, group, kind string) {
-		if id := [2]string{group, kind}; kind != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
+		if id := [2]string{group, kind}; kind != "" && group != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
 			said[id] = true
 			f := view.Undefined(p, lint.On(o, n, "the components have no CRD for %s in group %s", kind, group), group, kind)
 			// Providers share the group, and a template may use kinds of another one. Those of

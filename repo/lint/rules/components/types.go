@@ -53,7 +53,7 @@ var _ = componentRules.Add(lint.Rule{
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP018", Name: "typed-object", Severity: lint.Error, Proof: lint.Clusterctl,
-	Yields: []string{"YAML009"},
+	Yields: []string{"YAML009", "VAR022"},
 	Title:  "Objects that clusterctl converts must match their Go types",
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl refuses the whole file, with a message that does not name the field. It converts Deployments, DaemonSets, role bindings, webhook configurations and CRDs.",
@@ -69,6 +69,9 @@ func typedObject(p *lint.Pass) {
 				if problem.Kind.Fatal() {
 					f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
 					f.Fix = view.MisfitFix(o, problem)
+					if r, ok := view.From(o, problem.Node); ok {
+						f = f.Perhaps(view.Default(o.File, r.Name))
+					}
 					p.Report(f)
 				}
 			})
@@ -164,6 +167,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl silently drops the field, because it converts the object to a Go type of Kubernetes and back.",
 	Fix:    "Correct the name or place of the field, or remove it.",
+	Yields: []string{"YAML003", "CRD005"},
 	Kinds:  view.Substituted, Check: view.EachObject(droppedField),
 })
 
@@ -187,7 +191,7 @@ func droppedField(p *lint.Pass, o *manifest.Object) {
 			if !strings.Contains(problem.Path, ".") {
 				f = f.Perhaps(view.Document(o.File, o.Doc))
 			}
-			p.Report(f)
+			p.Report(f.Because(view.Misplaced(o, problem.Path[strings.LastIndexByte(problem.Path, '.')+1:])))
 		}
 	})
 }

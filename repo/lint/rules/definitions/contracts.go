@@ -191,7 +191,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field,
 		}
 	}
 	if len(missing) > 0 {
-		lacks.Add(k, cmp.Or(at, k.Judged.Node), worst, kind, strings.Join(missing, ", "))
+		lacks.Add(k, cmp.Or(at, k.Judged.Node), worst, kind, missing)
 	}
 }
 
@@ -635,7 +635,7 @@ func orphaned(p *lint.Pass, k *contract.Kind) (out []string) {
 	words := strings.FieldsFunc(k.Kind, func(r rune) bool { return r >= 'A' && r <= 'Z' })
 	for _, c := range p.Release.CRDs() {
 		base, template := strings.CutSuffix(c.Kind, contract.Suffix)
-		if template && c.Group == k.Group && len(words) > 0 && strings.HasSuffix(base, words[len(words)-1]) && p.Release.CRD(c.Group, base) == nil {
+		if template && c.Group == k.Group && len(words) > 0 && (strings.HasSuffix(base, words[len(words)-1]) || contract.CRDName(c.Group, base) == k.Object.Name) && p.Release.CRD(c.Group, base) == nil {
 			out = append(out, contract.CRDName(c.Group, base))
 		}
 	}

@@ -96,12 +96,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the provider, and Cluster API does not find the CRD under the computed name.`,
 	Fix:    "Set spec.names.plural and metadata.name as shown. If Cluster API never refers to the kind, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check turns the check of clusterctl off.",
+	Yields: []string{"COMP033", "YAML003"},
 	Check: func(p *lint.Pass) {
 		eachKind(definitionName)(p)
 		for _, o := range p.Release.Installed().Kind(crd.Group, crd.Kind) {
 			for _, path := range [][]string{{"spec", "group"}, {"spec", "names", "kind"}} {
 				if o.File == p.File && o.Get(path...).Text() == "" {
-					p.Report(lint.On(o, view.Nearest(o, path...), "the CRD has no %s", strings.Join(path, ".")).Because(view.FieldOf(o, strings.Join(path, "."))))
+					p.Report(lint.On(o, view.Nearest(o, path...), "the CRD has no %s", strings.Join(path, ".")).
+						Because(view.FieldOf(o, strings.Join(path, "."))).Perhaps(view.Document(o.File, o.Doc)))
 				}
 			}
 		}
@@ -299,8 +301,11 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 		at = view.Nearest(k.Object, "metadata", "labels")
 	}
 	labels := phrase.List(want, contract.Contract.Label)
-	view.Accuse(p, k, at, 0,
-		"%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
+	f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
+	if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
+		f = f.Because("label of all CRDs")
+	}
+	view.Settle(p, k.Object, f, view.Within(at)...)
 }
 
 // separated reports whether a label value has an element that looks like several

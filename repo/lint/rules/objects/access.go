@@ -483,6 +483,7 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
 	Why:    "The controller fails with a permission error as soon as the first object of the kind exists.",
 	Fix:    "Add the resource, and its status, to the role of the controller.",
+	Yields: []string{"RBAC013", "RBAC016"},
 	Scope:  lint.ScopeRelease, Check: ownKinds,
 })
 
@@ -500,8 +501,8 @@ func ownKinds(p *lint.Pass) {
 		f := lint.On(o, o.Get("spec", "names", "plural"),
 			"no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity
-		if len(missing) == 1 {
-			f = view.InGroup(f, missing[0])
+		for _, c := range missing {
+			f = view.InGroup(f, c)
 		}
 		p.Report(unbound(p.Release, f, missing[0].Group, missing[0].Plural+suffix))
 	}
@@ -737,6 +738,7 @@ func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource,
 	role := slices.MaxFunc(list, func(a, b *manifest.Object) int {
 		return cmp.Compare(len(a.Get("rules").List()), len(b.Get("rules").List()))
 	})
+	role = cmp.Or(ruleless(list), role)
 	p.Report(unbound(p.Release, lint.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "%s", message), group, resource))
 }
 
@@ -748,6 +750,14 @@ func bindsMissing(r *lint.Release) bool {
 		return b.Group == view.RbacGroup && view.IsBinding(b) && name != "" && !builtInRole(name) &&
 			yamldoc.Has(b.Get("subjects").All("*", "kind"), "ServiceAccount") && r.Installed().Find(view.RbacGroup, kind, name) == nil
 	})
+}
+
+// ruleless returns a role that grants nothing, or nil.
+func ruleless(list []*manifest.Object) *manifest.Object {
+	if i := slices.IndexFunc(list, func(o *manifest.Object) bool { return len(o.Get("rules").List()) == 0 }); i >= 0 {
+		return list[i]
+	}
+	return nil
 }
 
 // unbound gives a finding about a missing right the largest role with that right that no
@@ -762,7 +772,11 @@ func unbound(r *lint.Release, f lint.Finding, group, resource string) lint.Findi
 			largest = role
 		}
 	}
-	if largest == nil {
+	f = f.Lacks("right to " + resource + "." + group)
+	if empty := ruleless(list); largest == nil && empty != nil {
+		f.Message += fmt.Sprintf("; the %s %s has no rules", empty.Kind, empty.Name)
+		return f.Because("rules of " + empty.Kind + " " + empty.Name)
+	} else if largest == nil {
 		return f
 	}
 	f.Message += fmt.Sprintf("; no binding grants the %s %s", largest.Kind, largest.Name)

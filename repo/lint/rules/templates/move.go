@@ -132,6 +132,9 @@ func unowned(p *lint.Pass) {
 				if first == nil {
 					first = n.Object
 				}
+				if reason(n).Cause == move.Unowned {
+					f = f.Because("owner of " + first.Name + " in " + p.File.Raw.Name) // two templates of one owner
+				}
 				p.Report(f.Because(view.Named(first)).Perhaps(slices.Concat(meaning(first, broken), view.Meaning(first), slotsFor(p.File, first))...))
 			}
 		}

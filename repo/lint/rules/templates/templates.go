@@ -243,7 +243,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Workload cluster templates, Common variables",
 	Why:    `The flags of "clusterctl generate cluster" have no effect. With a fixed name, a second cluster overwrites the first.`,
 	Fix:    "Use ${CLUSTER_NAME}, ${NAMESPACE}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
-	Yields: []string{"TOP001", "TPL015"},
+	Yields: []string{"TOP001", "TPL015", "VAR016"},
 	Kinds:  templates, Check: commonVariables,
 })
 
@@ -279,7 +279,7 @@ func commonVariables(p *lint.Pass) {
 			}) {
 				f.Severity = lint.Error // all objects MUST be in one namespace
 			}
-			p.Report(f)
+			p.Report(f.Perhaps(view.Default(p.File, from.Name)))
 			break // once is enough
 		}
 	}
@@ -304,6 +304,9 @@ func commonVariables(p *lint.Pass) {
 			}
 			for _, n := range values {
 				if f, ok := uncommon(o, n, row.path, row.variable, used[row.variable]); ok && !reported[row.variable] {
+					if from, variable := view.From(o, n); variable {
+						f = f.Perhaps(view.Default(p.File, from.Name))
+					}
 					p.Report(f)
 					reported[row.variable] = true // once is enough
 				}
@@ -1020,7 +1023,7 @@ func objectSchema(p *lint.Pass) {
 	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		if !templates[o] {
-			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))
+			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o), nil)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -146,10 +147,34 @@ func coreSchema(p *lint.Pass) {
 			}
 			return false
 		})
-		view.ReportViolations(p, o, list)
+		view.ReportViolations(p, o, list, ofVersion(&checker, o, list))
 		if o.Version == clusterclass.V1Beta1 {
 			conversionFails(p, o)
 		}
+	}
+}
+
+// ofVersion returns a function that says which differences are due to the version of an object:
+// those that another version does not have.
+func ofVersion(checker *crd.Checker, o *manifest.Object, list []crd.Violation) func(crd.Violation) []string {
+	other := clusterclass.V1Beta1
+	if o.Version == other {
+		other = clusterclass.V1Beta2
+	}
+	s, ok := contract.CoreSchema(o.Group, o.Kind, other)
+	if !ok || len(list) == 0 {
+		return nil
+	}
+	there := map[string]bool{}
+	key := func(v crd.Violation) string { return fmt.Sprint(v.Fault, v.Path, v.Fields) }
+	for _, v := range checker.CheckObject(s, o.Doc.Root) {
+		there[key(v)] = true
+	}
+	return func(v crd.Violation) []string {
+		if v.Fault != crd.Missing && v.Fault != crd.Unknown || there[key(v)] {
+			return nil
+		}
+		return []string{view.VersionOf(o)}
 	}
 }
 
@@ -431,7 +456,7 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 		return
 	}
 	checker := crd.Checker{Filled: true}
-	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name))
+	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name), func(crd.Violation) []string { return nil })
 }
 
 var _ = topologyRules.Add(lint.Rule{

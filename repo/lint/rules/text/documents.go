@@ -148,7 +148,7 @@ func documentParses(p *lint.Pass) {
 	}
 	others := sync.OnceValue(func() []*yamldoc.Stream { return view.OtherSamples(p.File) })
 	for i, d := range s.Docs {
-		if d.Err != nil || d.Root.Is(yamldoc.Map) {
+		if d.Err != nil || d.Root.Is(yamldoc.Map) || endsInNUL(p.File, i) {
 			continue
 		}
 		if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
@@ -284,7 +284,7 @@ func reportCauses(p *lint.Pass) {
 	}
 	var others []*yamldoc.Stream
 	for i, d := range s.Docs {
-		if d.Err == nil {
+		if d.Err == nil || endsInNUL(p.File, i) {
 			continue
 		}
 		c := causeOf(p.File, d)
@@ -302,6 +302,11 @@ func reportCauses(p *lint.Pass) {
 		}
 		p.Report(f)
 	}
+}
+
+// endsInNUL reports whether a document is the last one before a NUL byte, where clusterctl stops.
+func endsInNUL(f *lint.File, index int) bool { // VAR019
+	return index == len(f.Docs().Docs)-1 && f.Kind != layouts.Metadata && strings.Contains(f.Raw.Data, "\x00")
 }
 
 // readable reports whether a document is a mapping in one of the streams.
@@ -389,6 +394,7 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "Kubernetes API conventions, section Objects",
 	Why:    "The API server refuses the object in the middle of the installation.",
 	Fix:    "Add the field as a string.",
+	Yields: []string{"YAML003"},
 	Check:  view.EachObject(objectIdentity),
 })
 
@@ -415,7 +421,7 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 	}
 	if len(missing) > 0 {
 		n := o.Get(strings.Split(missing[0], ".")...) // where it is null
-		p.On(o, n, "document %d of the file has no %s", o.Doc.Index, phrase.And(missing))
+		p.Report(lint.On(o, n, "document %d of the file has no %s", o.Doc.Index, phrase.And(missing)).Perhaps(view.Document(o.File, o.Doc)))
 	}
 }
 

@@ -50,6 +50,25 @@ func Unversioned(p *lint.Pass, f lint.Finding, c *crd.CRD, version string) lint.
 	return f.Because("version " + version + " of group " + c.Group)
 }
 
+// Misplaced is that a field is where the object has none of its name.
+func Misplaced(o *manifest.Object, name string) string { return "place of " + name + " in " + Named(o) }
+
+// InSchema is that a version of a CRD does not have a field, of a path that it does not have.
+func InSchema(c *crd.CRD, v *crd.Version, path []string) string {
+	for i := range path {
+		if _, presence := v.Schema.At(path[:i+1]...); presence == crd.Absent {
+			path = path[:i+1]
+			break
+		}
+	}
+	return "schema of " + c.Object.Name + " " + v.Name + ": " + strings.Join(path, ".")
+}
+
+// Key is that a mapping does not have a key.
+func Key(f *lint.File, n *yamldoc.Node, name string) string {
+	return fmt.Sprintf("key %s of %p in %s", name, n, f.Raw.Name)
+}
+
 // Field is the cause of findings about a field that an object does not have.
 func Field(o *manifest.Object, path string) string {
 	return fmt.Sprintf("field %s of %s:%d", path, o.File.Raw.Name, o.Doc.Pos(nil).Line)
@@ -80,6 +99,8 @@ func Sibling(o *manifest.Object, path, meant string) string {
 // FieldsOf are the causes of a violation: a field that is missing, or that an unknown one is meant as.
 func FieldsOf(o *manifest.Object, v crd.Violation) (out []string) {
 	switch meant := Meant(v); {
+	case v.Fault == crd.Missing && len(v.Node.Fields()) == 0:
+		out = append(out, Field(o, v.Path+".*"))
 	case v.Fault == crd.Missing:
 		for _, name := range v.Fields {
 			out = append(out, Field(o, strings.TrimPrefix(v.Path+"."+name, ".")))
@@ -95,6 +116,12 @@ func Reference(o *manifest.Object, n *yamldoc.Node) string {
 	pos := o.Doc.Pos(n)
 	return fmt.Sprintf("reference %s:%d:%d", o.File.Raw.Name, pos.Line, pos.Column)
 }
+
+// End is that a file has been cut off.
+func End(f *lint.File) string { return "end of " + f.Raw.Name }
+
+// Default is that the default of a variable is not what it seems.
+func Default(f *lint.File, name string) string { return "default of " + name + " in " + f.Raw.Name }
 
 // Named is that an object may be the wrong one.
 func Named(o *manifest.Object) string {

@@ -156,7 +156,7 @@ func OfStatus(v crd.Violation) bool {
 
 // ReportViolations reports where an object differs from its schema, but for
 // values that are samples. With a default in its place the user may be spared.
-func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
+func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation, because func(crd.Violation) []string) {
 	for _, v := range list {
 		place := v.Path
 		if place == "" {
@@ -164,6 +164,12 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		}
 		f := lint.On(o, v.Node, "%s %s", place, v.Message)
 		f = f.Meant(Meant(v)).Because(FieldsOf(o, v)...)
+		if because != nil {
+			f = f.Because(because(v)...)
+		}
+		if c := p.Release.CRD(o.Group, o.Kind); c != nil && c.Version(o.Version) != nil && v.Fault == crd.Unknown {
+			f = f.Perhaps(InSchema(c, c.Version(o.Version), strings.Split(v.Path, ".")))
+		}
 		var by []*yamldoc.Node
 		switch {
 		case v.Fault == crd.Type && sameType(o, v.Node):
