@@ -55,8 +55,8 @@ type Finding struct {
 	causes []string
 	// perhaps are faults that explain it if another finding is about them.
 	perhaps []string
-	// lacks says that one of the causes is something that the components do not have.
-	lacks bool
+	// lacks is the text that would stand in a document with what the components do not have.
+	lacks string
 	// of counts the findings of its kind.
 	of *tally
 	// about is the place until the finding is reported, and origin what its
@@ -103,7 +103,7 @@ func (f Finding) As(s Severity) Finding {
 }
 
 // Because names the faults behind a finding. The findings of a release that share one become
-// one: the first of the worst that do not yield to another of them. It is as severe as the worst.
+// one, as severe as the worst; see headed.
 func (f Finding) Because(causes ...string) Finding {
 	f.causes = slices.Concat(f.causes, causes)
 	return f
@@ -116,11 +116,14 @@ func (f Finding) Perhaps(causes ...string) Finding {
 	return f
 }
 
-// Lacks says that a finding is due to something that is not in the components. Where a document
-// of these cannot be understood, it may be that, and there is no finding.
-func (f Finding) Lacks(what string) Finding {
-	f.lacks = true
-	return f.Because(what)
+// Lacks says that a finding is due to something that is not in the components, such as "Service a".
+// Where a document of these cannot be understood, it may be that, and there is no finding.
+func (f Finding) Lacks(what string) Finding { return f.Without(what).Because(what) }
+
+// Without is Lacks for findings that do not share their cause.
+func (f Finding) Without(what string) Finding {
+	f.lacks = what
+	return f
 }
 
 // Meant advises to write the word that was probably meant, if there is one.
@@ -280,81 +283,94 @@ func (r *Report) causes() {
 		}
 		return i
 	}
+	join := func(i, j int) {
+		a, b := root(i), root(j)
+		parent[max(a, b)] = min(a, b)
+	}
 	first := map[key]int{}
-	join := func(i int, cause string, opens bool) bool {
-		k := key{r.Findings[i].origin.release, cause}
-		j, known := first[k]
-		if known {
-			a, b := root(i), root(j)
-			parent[max(a, b)] = min(a, b)
-		} else if opens {
-			first[k] = i
-		}
-		return known
-	}
-	each := func(visit func(i int, f *Finding)) {
-		for i := range r.Findings {
-			if f := &r.Findings[i]; f.origin != nil && len(f.causes)+len(f.perhaps) > 0 {
-				visit(i, f)
-			}
-		}
-	}
-	each(func(i int, f *Finding) {
+	var list []int
+	for i := range r.Findings {
+		f := &r.Findings[i]
 		parent[i] = i
+		if f.origin == nil || len(f.causes)+len(f.perhaps) == 0 {
+			continue
+		}
+		list = append(list, i)
 		for _, cause := range f.causes {
-			join(i, cause, true)
+			k := key{f.origin.release, cause}
+			if j, again := first[k]; again {
+				join(i, j)
+			} else {
+				first[k] = i
+			}
 		}
-	})
-	each(func(i int, f *Finding) {
-		slices.ContainsFunc(f.perhaps, func(cause string) bool { return join(i, cause, false) })
-	})
-	groups := map[int][]*Finding{}
-	each(func(i int, f *Finding) { groups[root(i)] = append(groups[root(i)], f) })
+	}
+	core := map[int]int{} // by what findings say themselves
+	for _, i := range list {
+		core[i] = root(i)
+	}
+	due := map[int]bool{} // what others explain
+	for _, i := range list {
+		for _, cause := range r.Findings[i].perhaps {
+			j, known := first[key{r.Findings[i].origin.release, cause}]
+			if known && !due[core[i]] && root(i) != root(j) {
+				join(i, j)
+				due[core[i]] = true
+			}
+		}
+	}
+	groups := map[int][]int{}
+	for _, i := range list {
+		groups[root(i)] = append(groups[root(i)], i)
+	}
 	for _, group := range groups {
-		head := headOf(group)
-		more := 0
-		for _, f := range group {
-			if f != head {
-				head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint})
-				more += 1 + f.of.rest()
-				if f.of != nil {
-					f.of.n = 0
-				}
-				f.Rule = nil
-			}
-		}
-		if more > 0 {
-			head.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(head.Also[0].File))
-			if line := head.Also[0].Pos.Line; line > 0 {
-				head.Message += fmt.Sprintf(":%d", line)
-			}
-		}
+		r.headed(group, func(i int) bool { return due[core[i]] })
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Rule == nil })
 }
 
-// headOf returns the finding that stands for all of a group, with the severity of the worst.
-func headOf(group []*Finding) *Finding {
+// headed makes one finding of a group, with the severity of the worst: of the one that states the
+// fault rather than what follows from it, or is missing because of it.
+func (r *Report) headed(group []int, due func(i int) bool) {
 	ids := map[string]bool{}
-	for _, f := range group {
-		ids[f.Rule.ID] = true
-	}
-	yields := func(f *Finding) bool {
-		return slices.ContainsFunc(f.Rule.Yields, func(id string) bool { return ids[id] })
-	}
-	var head *Finding
 	worst := Off
-	for _, f := range group {
+	for _, i := range group {
+		f := &r.Findings[i]
+		ids[f.Rule.ID] = true
 		worst = max(worst, f.Severity)
-		if !yields(f) && (head == nil || f.Severity > head.Severity) {
-			head = f
+	}
+	rank := func(i int) (n int) {
+		f := &r.Findings[i]
+		for _, later := range []bool{due(i), slices.ContainsFunc(f.Rule.Yields, func(id string) bool { return ids[id] }), f.lacks != ""} {
+			n *= 2
+			if later {
+				n++
+			}
+		}
+		return n*(int(Error)+1) - int(f.Severity)
+	}
+	at := slices.MinFunc(group, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+	head := &r.Findings[at]
+	head.Severity = worst
+	more := 0
+	for _, i := range group {
+		f := &r.Findings[i]
+		if i == at {
+			continue
+		}
+		head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint})
+		more += 1 + f.of.rest()
+		if f.of != nil {
+			f.of.n = 0
+		}
+		f.Rule = nil
+	}
+	if more > 0 {
+		head.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(head.Also[0].File))
+		if line := head.Also[0].Pos.Line; line > 0 {
+			head.Message += fmt.Sprintf(":%d", line)
 		}
 	}
-	if head == nil {
-		head = group[0]
-	}
-	head.Severity = worst
-	return head
 }
 
 // merge makes one finding of those that say the same about the templates of a

@@ -220,7 +220,7 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
-	if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() {
+	if !complete(c, &r) || target(c, &r) != nil || p.File.MayHold(r.Kind, "") {
 		return
 	}
 	if mayMean(p.File, c, &r) {
@@ -362,7 +362,6 @@ var _ = classRules.Add(lint.Rule{
 	Source: "CustomResourceDefinitions in the components; CustomResourceDefinitions of the kubeadm providers",
 	Why:    "The API server refuses the template because no CRD defines its kind, so the class never becomes ready.",
 	Fix:    "Correct the kind or the group.",
-	Yields: []string{"CRD001", "COMP008", "COMP040"},
 	Check:  each((*clusterclass.Class).References, classKindUnknown),
 })
 
@@ -672,7 +671,7 @@ var _ = classRules.Add(lint.Rule{
 	Source: classContract,
 	Why:    "The template is created with the class and never used.",
 	Fix:    "Refer to the template, or remove it.",
-	Yields: []string{"MOVE003", "CC003", "TOP006"},
+	Yields: []string{"MOVE003"},
 	Kinds:  classFileKinds, Check: classTemplateUnused,
 })
 
@@ -907,7 +906,7 @@ var _ = classRules.Add(lint.Rule{
 func classFileName(p *lint.Pass) {
 	want, _ := layouts.ClassOf(p.File.Artifact.Name)
 	list := clusterclass.In(p.File)
-	if len(list) == 0 && p.File.Healthy() {
+	if len(list) == 0 && !p.File.MayHold(clusterclass.Kind, "") {
 		p.Path(p.File.Raw.Name, "the file does not contain a ClusterClass")
 	}
 	for i, c := range list {

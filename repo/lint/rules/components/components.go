@@ -53,7 +53,7 @@ func inNamespace(name string) string { return "namespace " + name }
 // clusterctl does not get as far as to look.
 func noNamespace(f *lint.File) bool {
 	streams := []*yamldoc.Stream{f.Docs()}
-	if !f.Healthy() {
+	if f.MayHold("Namespace", "") {
 		streams = view.OtherSamples(f)
 	}
 	read := false
@@ -64,7 +64,7 @@ func noNamespace(f *lint.File) bool {
 		if slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return d.Root.Get("kind").Str() == "Namespace" }) {
 			return false
 		}
-		read = read || len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return !manifest.Identified(d) })
+		read = read || len(s.Docs) > 0
 	}
 	return read
 }
@@ -106,7 +106,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
 	Why:    "clusterctl silently moves objects from other namespaces into the target namespace. A RoleBinding for kube-system then has no effect there.",
 	Fix:    "Use the namespace of the Namespace object, or remove the object and tell users to create it.",
-	Yields: []string{"COMP001", "COMP002"}, Check: otherNamespace,
+	Yields: []string{"COMP001"}, Check: otherNamespace,
 })
 
 func otherNamespace(p *lint.Pass) {
@@ -378,7 +378,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Components YAML and Links to external objects",
 	Why:    `Users cannot create clusters after "clusterctl init", because it installs this one file.`,
 	Fix:    "Add what is missing, usually a resource of config/default that the build leaves out.",
-	Yields: []string{"COMP033", "YAML003"},
+	Yields: []string{"COMP033"},
 	Scope:  lint.ScopeRelease, Check: incomplete,
 })
 
@@ -390,7 +390,7 @@ func incomplete(p *lint.Pass) {
 		c := p.Release.Components()
 		return f.Kind == layouts.Components && (c == nil || f.Artifact == c)
 	})
-	if i < 0 || !p.Release.Files[i].Healthy() {
+	if i < 0 {
 		return
 	}
 	f := p.Release.Files[i]
@@ -407,10 +407,12 @@ func incomplete(p *lint.Pass) {
 		program = "the extension"
 	}
 	if len(all) == 0 {
-		p.Path(f.Raw.Name, "the components have no objects but a Namespace")
+		if f.Healthy() {
+			p.Path(f.Raw.Name, "the components have no objects but a Namespace")
+		}
 		return
 	}
-	if !elsewhere && !slices.ContainsFunc(all, runs) {
+	if !elsewhere && !slices.ContainsFunc(all, runs) && !f.MayHold("containers", "") {
 		f := lint.Finding{File: f.Raw.Name, Message: "the components have no Deployment with " + program}
 		if i := slices.IndexFunc(all, func(o *manifest.Object) bool { return o.Is("apps", "Deployment") }); i >= 0 {
 			f = lint.On(all[i], all[i].Get("spec"), "the Deployment has no containers, so the components have no Deployment with %s", program).
@@ -418,7 +420,7 @@ func incomplete(p *lint.Pass) {
 		}
 		p.Report(f)
 	}
-	if len(p.Release.Installed().Kind(crd.Group, crd.Kind)) == 0 && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
+	if len(p.Release.Installed().Kind(crd.Group, crd.Kind)) == 0 && !f.MayHold(crd.Kind, "") && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
 		p.Path(f.Raw.Name, "the components have no CRDs")
 	}
 }
@@ -434,7 +436,6 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Components YAML and Links to external objects",
 	Why:    "Users cannot create a cluster, because the API server does not know the kind.",
 	Fix:    "Add the CRD to the components, or correct kind and apiVersion.",
-	Yields: []string{"CRD001", "COMP008"},
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: undefinedKinds, // CC006 is for classes
 })
 
@@ -458,13 +459,16 @@ func undefinedKinds(p *lint.Pass) {
 		if id := [2]string{group, kind}; kind != "" && group != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
 			said[id] = true
 			f := view.Undefined(p, lint.On(o, n, "the components have no CRD for %s in group %s", kind, group), group, kind)
+			if kind == o.Kind {
+				f = f.Because(view.Named(o))
+			}
 			// Providers share the group, and a template may use kinds of another one. Those of
 			// one provider begin alike.
 			alike := func(c *crd.CRD) bool { return len(kind) > 3 && strings.HasPrefix(c.Kind, kind[:3]) }
 			if strings.HasSuffix("."+group, "."+clusterGroup) && !slices.ContainsFunc(crds, alike) {
 				f = f.As(lint.Warning)
 			}
-			p.Report(f.Because(view.Named(o)))
+			p.Report(f)
 		}
 	}
 	elsewhere := func(o *manifest.Object) bool {

@@ -96,7 +96,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the provider, and Cluster API does not find the CRD under the computed name.`,
 	Fix:    "Set spec.names.plural and metadata.name as shown. If Cluster API never refers to the kind, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check turns the check of clusterctl off.",
-	Yields: []string{"COMP033", "YAML003"},
+	Yields: []string{"COMP033"},
 	Check: func(p *lint.Pass) {
 		eachKind(definitionName)(p)
 		for _, o := range p.Release.Installed().Kind(crd.Group, crd.Kind) {

@@ -772,7 +772,7 @@ func unbound(r *lint.Release, f lint.Finding, group, resource string) lint.Findi
 			largest = role
 		}
 	}
-	f = f.Lacks("right to " + resource + "." + group)
+	f = f.Without(view.RbacGroup + " ")
 	if empty := ruleless(list); largest == nil && empty != nil {
 		f.Message += fmt.Sprintf("; the %s %s has no rules", empty.Kind, empty.Name)
 		return f.Because("rules of " + empty.Kind + " " + empty.Name)

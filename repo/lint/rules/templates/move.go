@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -93,7 +94,6 @@ var _ = moveRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections OwnerReferences chain and Move; clusterctl client/cluster/objectgraph.go, getMoveNodes",
 	Why:    `"clusterctl move" silently leaves the object in the old management cluster, and controllers in the new one do not find it.`,
 	Fix:    "Add the label clusterctl.cluster.x-k8s.io/move, or let a controller of the provider set an owner that is moved.",
-	Yields: []string{"TPL007", "CC001", "CC002", "CC003", "CC006", "TOP001", "TOP002", "TOP006"},
 	Kinds:  rendered, Check: unowned,
 })
 
@@ -165,30 +165,38 @@ func meaning(o *manifest.Object, broken []objectRef) (out []string) {
 	return out
 }
 
-// slots are the fields that refer to objects of a group, by the kind that has them.
-var slots = []struct{ suffix, group, path string }{
-	{view.ClusterKind, "infrastructure.", "spec.infrastructureRef"},
-	{view.ClusterKind, "controlplane.", "spec.controlPlaneRef"},
-	{"ControlPlane", "infrastructure.", "spec.machineTemplate.spec.infrastructureRef"},
-	{"ControlPlane", "infrastructure.", "spec.machineTemplate.infrastructureRef"},
-	{"MachineDeployment", "bootstrap.", "spec.template.spec.bootstrap.configRef"},
-	{"MachineDeployment", "infrastructure.", "spec.template.spec.infrastructureRef"},
-	{"MachinePool", "bootstrap.", "spec.template.spec.bootstrap.configRef"},
-	{"MachinePool", "infrastructure.", "spec.template.spec.infrastructureRef"},
+// slots are the fields that refer to objects of a group, templates or not, by the kind that has them.
+var slots = []struct {
+	suffix, group, path string
+	template            bool
+}{
+	{view.ClusterKind, "infrastructure.", "spec.infrastructureRef", false},
+	{view.ClusterKind, "controlplane.", "spec.controlPlaneRef", false},
+	{"ControlPlane", "infrastructure.", "spec.machineTemplate.spec.infrastructureRef", true},
+	{"ControlPlane", "infrastructure.", "spec.machineTemplate.infrastructureRef", true},
+	{"MachineDeployment", "bootstrap.", "spec.template.spec.bootstrap.configRef", true},
+	{"MachineDeployment", "infrastructure.", "spec.template.spec.infrastructureRef", true},
+	{"MachinePool", "bootstrap.", "spec.template.spec.bootstrap.configRef", false},
+	{"MachinePool", "infrastructure.", "spec.template.spec.infrastructureRef", false},
 }
 
 // slotsFor are the causes of findings about fields that are missing, and would refer to an
-// object, or from it to its Cluster.
-func slotsFor(f *lint.File, o *manifest.Object) (out []string) {
+// object, or from it to its Cluster: those of objects with its name come first.
+func slotsFor(f *lint.File, o *manifest.Object) []string {
+	out := []string{view.FieldOf(o, "spec.clusterName")}
 	for _, other := range f.Objects() {
 		for _, s := range slots {
-			if strings.HasSuffix(other.Kind, s.suffix) && strings.HasPrefix(o.Group, s.group) && contractual(other.Group) &&
-				other.Get(strings.Split(s.path, ".")...) == nil {
+			switch path := strings.Split(s.path, "."); {
+			case !strings.HasSuffix(other.Kind, s.suffix), !strings.HasPrefix(o.Group, s.group), !contractual(other.Group),
+				s.template != strings.HasSuffix(o.Kind, contract.Suffix), other.Get(path...) != nil:
+			case other.Name == o.Name:
+				out = slices.Insert(out, 0, view.FieldOf(other, s.path))
+			default:
 				out = append(out, view.FieldOf(other, s.path))
 			}
 		}
 	}
-	return append(out, view.FieldOf(o, "spec.clusterName"))
+	return out
 }
 
 // reason returns the node whose cause is behind that of n, if n is only named by

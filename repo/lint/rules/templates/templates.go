@@ -243,7 +243,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Workload cluster templates, Common variables",
 	Why:    `The flags of "clusterctl generate cluster" have no effect. With a fixed name, a second cluster overwrites the first.`,
 	Fix:    "Use ${CLUSTER_NAME}, ${NAMESPACE}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
-	Yields: []string{"TOP001", "TPL015", "VAR016"},
+	Yields: []string{"TOP001", "TPL015"},
 	Kinds:  templates, Check: commonVariables,
 })
 
@@ -264,9 +264,9 @@ func commonVariables(p *lint.Pass) {
 		switch from, variable := view.From(c, n); {
 		case n.Str() == "", comesFrom(c, n, "CLUSTER_NAME"):
 		case variable:
-			p.Report(lint.On(c, n, "the Cluster is named by ${%s}, so the name given to clusterctl has no effect", from.Name).Because(view.Named(c)))
+			p.Report(lint.On(c, n, "the Cluster is named by ${%s}, so the name given to clusterctl has no effect", from.Name).Because(nameOf(c)))
 		default:
-			p.Report(lint.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text()).Because(view.Named(c)))
+			p.Report(lint.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text()).Because(nameOf(c)))
 		}
 	}
 	for _, o := range p.File.Objects() {
@@ -314,6 +314,9 @@ func commonVariables(p *lint.Pass) {
 		}
 	}
 }
+
+// nameOf is the cause of findings about the name of a Cluster, which is not the one given to clusterctl.
+func nameOf(cluster *manifest.Object) string { return "name of " + view.Named(cluster) }
 
 // comesFrom reports whether a value is made, in part or whole, of a variable, which may be in
 // the default of another.
@@ -644,7 +647,6 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
 	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
 	Fix:    "Correct the kind, group or name of the reference, or add the object.",
-	Yields: []string{"COMP040", "TPL003"},
 	Kinds:  templates, Check: referenceTarget,
 })
 
@@ -670,10 +672,10 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 }
 
 func referenceTarget(p *lint.Pass) {
-	if slices.ContainsFunc(append(classFiles(p), p.File), func(f *lint.File) bool { return !f.Healthy() }) {
-		return // a document that cannot be read may have the object
-	}
 	dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
+		if slices.ContainsFunc(append(classFiles(p), p.File), func(f *lint.File) bool { return f.MayHold(r.kind, "") }) {
+			return // a document that cannot be read may have the object
+		}
 		f := lint.At(r.object.File, r.object.Doc, r.name,
 			"%s refers to %s %s, which the template does not define", r.field, r.kind, view.Spelling(r.object, r.name))
 		if p.Release.IsPart(p.File) {
@@ -699,8 +701,8 @@ func referenceTarget(p *lint.Pass) {
 			o := candidates[slices.Index(names, near)]
 			f.Fix = "Did you mean " + view.Spelling(o, o.Get("metadata", "name")) + "?"
 		}
-		if list := clusters(p.File); r.kind == view.ClusterKind && len(list) == 1 {
-			f = f.Perhaps(view.Named(list[0]))
+		if list := clusters(p.File); r.kind == view.ClusterKind && len(list) == 1 && comesFrom(r.object, r.name, "CLUSTER_NAME") {
+			f = f.Perhaps(nameOf(list[0]))
 		}
 		p.Report(f.Because(view.Reference(r.object, r.node)))
 	})
@@ -1068,7 +1070,7 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func noCluster(p *lint.Pass) {
-	if !p.File.Healthy() || p.Release.IsPart(p.File) {
+	if p.File.MayHold(view.ClusterKind, "") || p.Release.IsPart(p.File) {
 		return // a document that cannot be read may be the Cluster
 	}
 	var class *manifest.Object
