@@ -51,8 +51,12 @@ type Finding struct {
 	// reworded, the next release has the same fault, or lint is started elsewhere.
 	Fingerprint string
 
-	// cause is the fault behind the finding, if others may have the same; see Because.
-	cause string
+	// causes are the faults behind the finding, if others may have the same; see Because.
+	causes []string
+	// perhaps are faults that explain it if another finding is about them.
+	perhaps []string
+	// lacks is the text that would stand in a document with what the components do not have.
+	lacks string
 	// of counts the findings of its kind.
 	of *tally
 	// about is the place until the finding is reported, and origin what its
@@ -98,19 +102,29 @@ func (f Finding) As(s Severity) Finding {
 	return f
 }
 
-// Because names the fault that made a finding. The findings of a release with the same cause
-// become one: that of the rule to which the others yield, or the first of the worst.
-func (f Finding) Because(cause string) Finding {
-	f.cause = cause
+// Because names the faults behind a finding. The findings of a release that share one become
+// one, as severe as the worst; see headed.
+func (f Finding) Because(causes ...string) Finding {
+	f.causes = slices.Concat(f.causes, causes)
 	return f
 }
 
-// absent begins the causes of findings about what is missing.
-const absent = "without "
+// Perhaps names faults that would explain a finding, the most likely ones first. It becomes one
+// with the findings that name the first of these in Because, if there are any.
+func (f Finding) Perhaps(causes ...string) Finding {
+	f.perhaps = slices.Concat(f.perhaps, causes)
+	return f
+}
 
-// Lacks says that a finding is due to something that is not in the components. Where a document
-// of these cannot be understood, it may be that, and there is no finding.
-func (f Finding) Lacks(what string) Finding { return f.Because(absent + what) }
+// Lacks says that a finding is due to something that is not in the components, such as "Service a".
+// Where a document of these cannot be understood, it may be that, and there is no finding.
+func (f Finding) Lacks(what string) Finding { return f.Without(what).Because(what) }
+
+// Without is Lacks for findings that do not share their cause.
+func (f Finding) Without(what string) Finding {
+	f.lacks = what
+	return f
+}
 
 // Meant advises to write the word that was probably meant, if there is one.
 func (f Finding) Meant(word string) Finding {
@@ -262,42 +276,101 @@ func (r *Report) finish() {
 // become one as well, because one change removes them all.
 func (r *Report) causes() {
 	type key struct{ release, cause string }
-	heads, left := map[key]int{}, map[key][]int{}
+	parent := make([]int, len(r.Findings))
+	root := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
+		}
+		return i
+	}
+	join := func(i, j int) {
+		a, b := root(i), root(j)
+		parent[max(a, b)] = min(a, b)
+	}
+	first := map[key]int{}
+	var list []int
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		if f.cause == "" || f.origin == nil {
+		parent[i] = i
+		if f.origin == nil || len(f.causes)+len(f.perhaps) == 0 {
 			continue
 		}
-		k := key{f.origin.release, f.cause}
-		left[k] = append(left[k], i)
-		head, again := heads[k]
-		if before := r.Findings[head]; !again || f.Severity > before.Severity ||
-			f.Severity == before.Severity && slices.Contains(before.Rule.Yields, f.Rule.ID) {
-			heads[k] = i
+		list = append(list, i)
+		for _, cause := range f.causes {
+			k := key{f.origin.release, cause}
+			if j, again := first[k]; again {
+				join(i, j)
+			} else {
+				first[k] = i
+			}
 		}
 	}
-	for k, head := range heads {
-		f := &r.Findings[head]
-		more := 0
-		for _, i := range left[k] {
-			if i != head {
-				other := &r.Findings[i]
-				f.Also = append(f.Also, Place{other.File, other.Pos, other.Fingerprint})
-				more += 1 + other.of.rest()
-				if other.of != nil {
-					other.of.n = 0
-				}
-				other.Rule = nil
+	core := map[int]int{} // by what findings say themselves
+	for _, i := range list {
+		core[i] = root(i)
+	}
+	due := map[int]bool{} // what others explain
+	for _, i := range list {
+		for _, cause := range r.Findings[i].perhaps {
+			j, known := first[key{r.Findings[i].origin.release, cause}]
+			if known && !due[core[i]] && root(i) != root(j) {
+				join(i, j)
+				due[core[i]] = true
 			}
 		}
-		if len(f.Also) > 0 {
-			f.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(f.Also[0].File))
-			if line := f.Also[0].Pos.Line; line > 0 {
-				f.Message += fmt.Sprintf(":%d", line)
-			}
-		}
+	}
+	groups := map[int][]int{}
+	for _, i := range list {
+		groups[root(i)] = append(groups[root(i)], i)
+	}
+	for _, group := range groups {
+		r.headed(group, func(i int) bool { return due[core[i]] })
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Rule == nil })
+}
+
+// headed makes one finding of a group, with the severity of the worst: of the one that states the
+// fault rather than what follows from it, or is missing because of it.
+func (r *Report) headed(group []int, due func(i int) bool) {
+	ids := map[string]bool{}
+	worst := Off
+	for _, i := range group {
+		f := &r.Findings[i]
+		ids[f.Rule.ID] = true
+		worst = max(worst, f.Severity)
+	}
+	rank := func(i int) (n int) {
+		f := &r.Findings[i]
+		for _, later := range []bool{due(i), slices.ContainsFunc(f.Rule.Yields, func(id string) bool { return ids[id] }), f.lacks != ""} {
+			n *= 2
+			if later {
+				n++
+			}
+		}
+		return n*(int(Error)+1) - int(f.Severity)
+	}
+	at := slices.MinFunc(group, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+	head := &r.Findings[at]
+	head.Severity = worst
+	more := 0
+	for _, i := range group {
+		f := &r.Findings[i]
+		if i == at {
+			continue
+		}
+		head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint})
+		more += 1 + f.of.rest()
+		if f.of != nil {
+			f.of.n = 0
+		}
+		f.Rule = nil
+	}
+	if more > 0 {
+		head.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(head.Also[0].File))
+		if line := head.Also[0].Pos.Line; line > 0 {
+			head.Message += fmt.Sprintf(":%d", line)
+		}
+	}
 }
 
 // merge makes one finding of those that say the same about the templates of a
@@ -309,7 +382,7 @@ func (r *Report) merge(edits bool) {
 		release, object, message string
 	}
 	r.causes()
-	first := map[key]int{}
+	first, same := map[key]int{}, map[int]bool{}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		release := f.origin.template()
@@ -327,14 +400,12 @@ func (r *Report) merge(edits bool) {
 			kept = append(kept, f)
 			continue
 		}
+		same[i] = true
 		kept[i].Also = append(kept[i].Also, Place{f.File, f.Pos, f.Fingerprint})
 	}
 	r.Findings = kept
-	for i := range r.Findings {
+	for i := range same {
 		f := &r.Findings[i]
-		if f.cause != "" && len(f.Also) > 0 {
-			continue
-		}
 		files := map[string]bool{}
 		for _, p := range f.Also {
 			files[p.File] = true

@@ -66,10 +66,19 @@ func (r *Release) Series() (*metadata.Metadata, *metadata.Series) {
 // brings; empty if there is none. Only file and release rules may ask.
 func (r *Release) Installed() *Index { return r.installed() }
 
-// understood reports whether all objects of the components can be told.
-func (r *Release) understood() bool {
+// mayHold reports whether the components may hold an object in a document that cannot be understood.
+func (r *Release) mayHold(what string) bool {
 	all := r.Installed()
-	return len(all.Objects) == 0 || all.Objects[0].File.Healthy() && len(r.CRDs()) == len(all.Kind(crd.Group, crd.Kind))
+	if len(all.Objects) == 0 {
+		return false
+	}
+	kind, name, named := strings.Cut(what, " ")
+	if !named {
+		kind, name = crd.Kind, what
+	}
+	return all.Objects[0].File.MayHold(kind, name) || slices.ContainsFunc(all.Kind(crd.Group, crd.Kind), func(o *manifest.Object) bool {
+		return o.Name == name && !slices.ContainsFunc(r.CRDs(), func(c *crd.CRD) bool { return c.Object == o })
+	})
 }
 
 // CRDs are the definitions in the components file, in its order, but for those that do not
@@ -367,7 +376,7 @@ func (p *Pass) Images(names []ImageName) []Image { return p.part.images(names) }
 // at a value that is the default of a variable is a warning then, as users may set
 // another value; but what clusterctl refuses by default is an error.
 func (p *Pass) Report(f Finding) {
-	if strings.HasPrefix(f.cause, absent) && !p.Release.understood() {
+	if f.lacks != "" && p.Release.mayHold(f.lacks) {
 		return
 	}
 	f.Rule = p.Rule
@@ -389,6 +398,13 @@ func (p *Pass) Report(f Finding) {
 	}
 	if in != nil && slices.ContainsFunc(p.part.with(), func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
 		return // of Options.With, which is not judged
+	}
+	if a := f.about; a != nil && a.doc != nil && in != nil && in.CutAt(a.doc) {
+		if f.Severity == Error {
+			f = f.Because("end of " + in.Raw.Name)
+		} else {
+			f = f.Perhaps("end of " + in.Raw.Name)
+		}
 	}
 	o := p.identify(&f)
 	if in != nil {

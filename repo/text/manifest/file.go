@@ -291,15 +291,54 @@ func (f *File) Parses() bool { return healthy(f.Docs()) }
 
 // Healthy reports whether all documents can be read and tell which object they are.
 // In a file that is not, something may be where it seems to be missing.
-func (f *File) Healthy() bool {
-	return f.Parses() && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
+func (f *File) Healthy() bool { return f.Parses() && !f.MayHold("", "") }
+
+// MayHold reports whether an object may be in a part of the file that cannot be understood: its name is
+// there, or a document of its kind without a name. Empty texts stand for any.
+func (f *File) MayHold(kind, name string) bool {
+	s := f.Docs()
+	if s == nil || s.Err != nil {
+		return true
+	}
+	holds := func(text string) bool { return strings.Contains(text, kind) && strings.Contains(text, name) }
+	for _, d := range s.Docs {
+		if d.Err == nil && Identified(d) {
+			continue
+		}
+		start, end := d.Range()
+		unnamed := d.Err == nil && d.Root.Get("metadata", "name") == nil && d.Root.Get("kind").Str() == kind
+		if unnamed || holds(d.Text()[start:end]) {
+			return true
+		}
+	}
+	if i := strings.IndexByte(f.Raw.Data, 0); i >= 0 && holds(f.Raw.Data[i:]) {
+		return true // where clusterctl stops
+	}
+	return slices.ContainsFunc(s.Lost, func(pos yamldoc.Pos) bool { return holds(f.Raw.Data[f.Raw.Offset(pos):]) })
 }
 
-// Identified reports whether a document tells its kind and its name, and is not a list of
-// other objects.
+// CutAt reports whether a document is the last one of a file without a line feed at its end: it may
+// have been cut off.
+func (f *File) CutAt(d *yamldoc.Document) bool {
+	if f.Raw.Data == "" || strings.HasSuffix(f.Raw.Data, "\n") {
+		return false
+	}
+	s := f.Docs()
+	return s != nil && len(s.Docs) > 0 && s.Docs[len(s.Docs)-1] == d
+}
+
+// Identified reports whether a document tells its kind and its name, and is one object: neither
+// a list of others, nor two without a line between them.
 func Identified(d *yamldoc.Document) bool {
 	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil
-	return named && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != ""
+	kinds := 0
+	for _, f := range d.Root.Fields() {
+		if f.Name == "kind" {
+			kinds++
+		}
+	}
+	return named && kinds == 1 && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != "" &&
+		!d.Root.Get("items").Is(yamldoc.List)
 }
 
 // blockVariables returns the variables that have a line for themselves

@@ -106,7 +106,8 @@ func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
 	if v.Fault != crd.Missing && v.Fault != crd.Unknown && sampled(c.Object, v.Node) {
 		return
 	}
-	p.Report(view.Limit(p, c.Object, v, lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v))))
+	f := lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v)).Because(view.FieldsOf(c.Object, v)...)
+	p.Report(view.Limit(p, c.Object, v, f))
 }
 
 // inVariableSchema reports whether a path leads into the schema of a variable, to whose
@@ -166,7 +167,7 @@ func classReference(p *lint.Pass, c *clusterclass.Class) {
 			continue // CC021
 		}
 		if r.Node == nil {
-			p.On(o, r.Parent, "%s is missing", r.String())
+			p.Report(lint.On(o, r.Parent, "%s is missing", r.String()).Because(view.FieldOf(o, r.String())))
 			continue
 		}
 		if !r.Node.Is(yamldoc.Map) {
@@ -220,26 +221,31 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
-	if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() {
+	if !complete(c, &r) || target(c, &r) != nil || p.File.MayHold(r.Kind, "") {
 		return
 	}
-	var names []string
-	same := false
-	for _, o := range p.File.Objects() {
-		if o.Kind == r.Kind && o.Group == r.Group() {
-			names = append(names, o.Name)
-			same = same || view.DiffersByVariable(c.Object, r.Node.Get("name"), o)
-		}
-	}
-	if same {
+	if mayMean(p.File, c, &r) {
 		return // it depends on the values of variables
+	}
+	var names []string
+	for _, o := range p.File.Objects() {
+		if o.Is(r.Group(), r.Kind) {
+			names = append(names, o.Name)
+		}
 	}
 	f := lint.On(c.Object, r.Node.Get("name"),
 		"%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
 	if len(names) > 0 {
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
-	p.Report(f)
+	p.Report(f.Because(view.Reference(c.Object, r.Node)))
+}
+
+// mayMean reports whether a reference may lead to an object of a file, if variables have the right values.
+func mayMean(f *lint.File, c *clusterclass.Class, r *clusterclass.Reference) bool {
+	return slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
+		return o.Is(r.Group(), r.Kind) && view.DiffersByVariable(c.Object, r.Node.Get("name"), o)
+	})
 }
 
 // endings are the roles of templates by what their kinds end with. They are for
@@ -341,8 +347,13 @@ func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	if first != nil {
-		p.On(c.Object, first.Node.Get("apiVersion"),
+		f := lint.On(c.Object, first.Node.Get("apiVersion"),
 			"the references use versions that Cluster API does not choose: %s", strings.Join(old, ", "))
+		group, version := manifest.SplitAPIVersion(first.APIVersion)
+		if d := p.Release.CRD(group, first.Kind); d != nil && d.Version(version) == nil {
+			f = view.Unversioned(p, f, d, version)
+		}
+		p.Report(f)
 	}
 }
 
@@ -376,9 +387,8 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class, r clusterclass.Refere
 	if !own && near == "" {
 		return // a kind of another provider
 	}
-	f := lint.On(c.Object, r.Node.Get("kind"),
-		"%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near).
-		Lacks(contract.CRDName(group, r.Kind))
+	f := lint.On(c.Object, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
+	f = view.Undefined(p, f, group, r.Kind).Because(view.Reference(c.Object, r.Node))
 	if near != "" && slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
 		f.Fix += " Correct the kind of the object as well."
 	}
@@ -399,7 +409,7 @@ func classTemplateValid(p *lint.Pass) {
 	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		if templates[o] {
-			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))
+			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o), nil)
 		}
 	}
 }
@@ -662,6 +672,7 @@ var _ = classRules.Add(lint.Rule{
 	Source: classContract,
 	Why:    "The template is created with the class and never used.",
 	Fix:    "Refer to the template, or remove it.",
+	Yields: []string{"MOVE003"},
 	Kinds:  classFileKinds, Check: classTemplateUnused,
 })
 
@@ -671,7 +682,7 @@ func classTemplateUnused(p *lint.Pass) {
 		return
 	}
 	used := map[*manifest.Object]bool{}
-	broken := map[[2]string]bool{} // kinds that a reference misses
+	open := map[[2]string]bool{} // kinds of references that lead to what variables say
 	for _, c := range list {
 		for _, r := range c.References() {
 			if !complete(c, &r) {
@@ -679,18 +690,18 @@ func classTemplateUnused(p *lint.Pass) {
 			}
 			if o := target(c, &r); o != nil {
 				used[o] = true
-			} else {
-				broken[[2]string{r.Group(), r.Kind}] = true
+			} else if mayMean(p.File, c, &r) {
+				open[[2]string{r.Group(), r.Kind}] = true
 			}
 		}
 	}
 	for _, o := range p.File.Objects() {
 		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) ||
-			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || broken[[2]string{o.Group, o.Kind}] {
+			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || open[[2]string{o.Group, o.Kind}] {
 			continue
 		}
 		if !mentioned(p.File, o) {
-			p.On(o, o.Get("metadata", "name"), "%s %s is not used by any object in the file", o.Kind, o.Name)
+			p.Report(lint.On(o, o.Get("metadata", "name"), "%s %s is not used by any object in the file", o.Kind, o.Name).Perhaps(view.Meaning(o)...))
 		}
 	}
 }
@@ -805,7 +816,7 @@ func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
 		f.Object = "" // one finding for the classes of a release
 		f.Fix = view.Renamed(c.Object)
-		p.Report(f)
+		p.Report(f.Perhaps(view.VersionOf(c.Object)))
 	}
 }
 
@@ -831,7 +842,7 @@ func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 		if name != "" {
 			f.Fix = "In version " + c.Version + " this is " + name + "."
 		}
-		p.Report(f)
+		p.Report(f.Because(view.VersionOf(c.Object)))
 	}
 }
 
@@ -896,7 +907,7 @@ var _ = classRules.Add(lint.Rule{
 func classFileName(p *lint.Pass) {
 	want, _ := layouts.ClassOf(p.File.Artifact.Name)
 	list := clusterclass.In(p.File)
-	if len(list) == 0 && p.File.Healthy() {
+	if len(list) == 0 && !p.File.MayHold(clusterclass.Kind, "") {
 		p.Path(p.File.Raw.Name, "the file does not contain a ClusterClass")
 	}
 	for i, c := range list {
@@ -911,7 +922,7 @@ func classFileName(p *lint.Pass) {
 				"clusterctl finds the class only if the variable makes its name %q", want).As(lint.Info))
 		default:
 			p.Report(lint.On(c.Object, n, "the ClusterClass is named %q, but the file name is for %q", c.Name(), want).
-				Because(view.FileOfClass(c.Name())))
+				Because(view.AsFile(layouts.ClusterClassFile(c.Name()))))
 		}
 	}
 }

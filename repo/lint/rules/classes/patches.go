@@ -215,6 +215,7 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			}
 		}
 		switch {
+		case !found && slices.ContainsFunc(refs, func(r clusterclass.Reference) bool { return r.Node == nil }): // CC002
 		case found:
 			path := append(slices.Clip(d.path), "selector")
 			violations(p, c, d.apiVersion, append(slices.Clip(path), "apiVersion")...)
@@ -228,7 +229,13 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			kinds := phrase.List(refs, func(r clusterclass.Reference) string { return r.Kind })
 			f := lint.On(o, d.kind, "patch %q selects %s of %s, to which the class does not refer",
 				d.patch.Name, d.kind.Text(), d.apiVersion.Text())
-			p.Report(f.Meant(phrase.Nearest(d.kind.Text(), kinds)))
+			near := phrase.Nearest(d.kind.Text(), kinds)
+			for _, r := range refs {
+				if r.Kind == near && target(c, &r) == nil {
+					f = f.Perhaps(view.Reference(o, r.Node)) // to what this selects
+				}
+			}
+			p.Report(f.Meant(near))
 		}
 	}
 }
@@ -370,6 +377,10 @@ patches:
 				names := phrase.List(s.Node.Get("properties").Fields(), func(field yamldoc.Field) string { return field.Name })
 				f := lint.On(c.Object, j.to,
 					"%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text()).As(lint.Warning)
+				group, version := manifest.SplitAPIVersion(j.definition.apiVersion.Str())
+				if d := p.Release.CRD(group, j.definition.kind.Str()); d != nil && d.Version(version) != nil {
+					f = f.Perhaps(view.InSchema(d, d.Version(version), steps))
+				}
 				if !seen[f.Pos] {
 					p.Report(f.Meant(phrase.Nearest(name, names)))
 				}
@@ -459,7 +470,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 			}
 			unknown[name] = true
 			f := lint.On(c.Object, n, "the template reads variable %q, which the class does not define", name)
-			p.Report(f.As(lint.Warning).Meant(phrase.Nearest(name, names)))
+			p.Report(f.As(lint.Warning).Meant(phrase.Nearest(name, names)).Because(view.Unset(c, name)))
 		})
 	}
 	for _, patch := range c.Patches() {
@@ -474,7 +485,7 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 		}
 		name := clusterclass.VariableName(n.Text())
 		if name == clusterclass.Builtin && !slices.Contains(names, name) || !defined[name] {
-			p.Report(lint.On(c.Object, n, "variable %q is not defined by the class", n.Text()).Meant(phrase.Nearest(name, names)))
+			p.Report(lint.On(c.Object, n, "variable %q is not defined by the class", n.Text()).Meant(phrase.Nearest(name, names)).Because(view.Unset(c, name)))
 		}
 	}
 }

@@ -116,7 +116,7 @@ func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
 	var first *yamldoc.Node
 	var names []string
 	for _, v := range c.Variables() {
-		if !v.Required || v.Default() != nil || v.Schema.Node.Get("description").Str() != "" || v.Name == "" {
+		if !v.Required || v.Default() != nil || v.Schema.Node == nil || v.Schema.Node.Get("description").Str() != "" || v.Name == "" {
 			continue
 		}
 		if first == nil {

@@ -53,7 +53,7 @@ func inNamespace(name string) string { return "namespace " + name }
 // clusterctl does not get as far as to look.
 func noNamespace(f *lint.File) bool {
 	streams := []*yamldoc.Stream{f.Docs()}
-	if !f.Healthy() {
+	if f.MayHold("Namespace", "") {
 		streams = view.OtherSamples(f)
 	}
 	read := false
@@ -64,7 +64,7 @@ func noNamespace(f *lint.File) bool {
 		if slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return d.Root.Get("kind").Str() == "Namespace" }) {
 			return false
 		}
-		read = read || len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return !manifest.Identified(d) })
+		read = read || len(s.Docs) > 0
 	}
 	return read
 }
@@ -87,7 +87,7 @@ func namespaceName(p *lint.Pass, o *manifest.Object) {
 		return // no name at all, which is the same fault in any object
 	}
 	if !layouts.IsDNSLabel(o.Name) {
-		p.On(o, n, "%q is not a DNS label", view.ScalarText(n))
+		p.Report(lint.On(o, n, "%q is not a DNS label", view.ScalarText(n)).Because(view.Named(o)))
 	}
 }
 
@@ -119,7 +119,8 @@ func otherNamespace(p *lint.Pass) {
 		if o.Kind == "" || o.Namespace == "" || o.Namespace == name || clusterScoped(p.Release, o) || view.Open(o, n) {
 			continue
 		}
-		p.Report(lint.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name).Because(inNamespace(o.Namespace)))
+		p.Report(lint.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name).
+			Because(inNamespace(o.Namespace)).Perhaps(view.Named(view.TargetNamespace(p.File))))
 	}
 }
 
@@ -134,7 +135,7 @@ var _ = componentRules.Add(lint.Rule{
 
 func namespaceForClusterScope(p *lint.Pass, o *manifest.Object) {
 	if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
-		p.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind)
+		p.Report(lint.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind).Perhaps("issuer " + o.Name))
 	}
 }
 
@@ -309,6 +310,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Controllers & Watching namespace; internal/util/objs.go, IsDeploymentWithManager",
 	Why:    `"clusterctl init --wait-providers" returns before the provider works, because it only waits for containers with this name.`,
 	Fix:    `Run the controller in a Deployment, in a container named "manager".`,
+	Yields: []string{"COMP033"},
 	Scope:  lint.ScopeRelease, Check: managerContainer,
 })
 
@@ -338,7 +340,11 @@ func managerContainer(p *lint.Pass) {
 		if names := n.All("containers", "*", "name"); len(names) > 0 {
 			n = names[0]
 		}
-		p.On(o, n, "no container of the %s %s is named %s", o.Kind, o.Name, view.ManagerName)
+		f := lint.On(o, n, "no container of the %s %s is named %s", o.Kind, o.Name, view.ManagerName)
+		if len(view.PodOf(o).Get("containers").List()) == 0 && o.Get("spec", "template", "spec") != nil {
+			f = f.Because(view.FieldOf(o, "spec.template.spec.containers"))
+		}
+		p.Report(f)
 		if !several {
 			return // which of them is the controller is not known
 		}
@@ -372,6 +378,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Components YAML and Links to external objects",
 	Why:    `Users cannot create clusters after "clusterctl init", because it installs this one file.`,
 	Fix:    "Add what is missing, usually a resource of config/default that the build leaves out.",
+	Yields: []string{"COMP033"},
 	Scope:  lint.ScopeRelease, Check: incomplete,
 })
 
@@ -383,7 +390,7 @@ func incomplete(p *lint.Pass) {
 		c := p.Release.Components()
 		return f.Kind == layouts.Components && (c == nil || f.Artifact == c)
 	})
-	if i < 0 || !p.Release.Files[i].Healthy() {
+	if i < 0 {
 		return
 	}
 	f := p.Release.Files[i]
@@ -400,13 +407,20 @@ func incomplete(p *lint.Pass) {
 		program = "the extension"
 	}
 	if len(all) == 0 {
-		p.Path(f.Raw.Name, "the components have no objects but a Namespace")
+		if f.Healthy() {
+			p.Path(f.Raw.Name, "the components have no objects but a Namespace")
+		}
 		return
 	}
-	if !elsewhere && !slices.ContainsFunc(all, runs) {
-		p.Path(f.Raw.Name, "the components have no Deployment with %s", program)
+	if !elsewhere && !slices.ContainsFunc(all, runs) && !f.MayHold("containers", "") {
+		f := lint.Finding{File: f.Raw.Name, Message: "the components have no Deployment with " + program}
+		if i := slices.IndexFunc(all, func(o *manifest.Object) bool { return o.Is("apps", "Deployment") }); i >= 0 {
+			f = lint.On(all[i], all[i].Get("spec"), "the Deployment has no containers, so the components have no Deployment with %s", program).
+				Because(view.FieldOf(all[i], "spec.template.spec.containers")).Perhaps(view.Document(all[i].File, all[i].Doc), view.Misplaced(all[i], "spec"))
+		}
+		p.Report(f)
 	}
-	if len(p.Release.CRDs()) == 0 && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
+	if len(p.Release.Installed().Kind(crd.Group, crd.Kind)) == 0 && !f.MayHold(crd.Kind, "") && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
 		p.Path(f.Raw.Name, "the components have no CRDs")
 	}
 }
@@ -442,9 +456,12 @@ func undefinedKinds(p *lint.Pass) {
 		!slices.ContainsFunc(roles, func(k *contract.Kind) bool { return k.Role == contract.InfraCluster && !k.Template })
 	said := map[[2]string]bool{}
 	report := func(o *manifest.Object, n *yamldoc.Node, group, kind string) {
-		if id := [2]string{group, kind}; kind != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
+		if id := [2]string{group, kind}; kind != "" && group != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
 			said[id] = true
-			f := lint.On(o, n, "the components have no CRD for %s in group %s", kind, group).Lacks(contract.CRDName(group, kind))
+			f := view.Undefined(p, lint.On(o, n, "the components have no CRD for %s in group %s", kind, group), group, kind)
+			if kind == o.Kind {
+				f = f.Because(view.Named(o))
+			}
 			// Providers share the group, and a template may use kinds of another one. Those of
 			// one provider begin alike.
 			alike := func(c *crd.CRD) bool { return len(kind) > 3 && strings.HasPrefix(c.Kind, kind[:3]) }
@@ -454,9 +471,12 @@ func undefinedKinds(p *lint.Pass) {
 			p.Report(f)
 		}
 	}
+	elsewhere := func(o *manifest.Object) bool {
+		return slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Kind == o.Kind })
+	}
 	for _, o := range p.File.Objects() {
 		if (o.Group == infrastructureGroup && p.Release.Provider.Type == layouts.Infrastructure || !strings.HasSuffix("."+o.Group, "."+clusterGroup)) &&
-			slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Group == o.Group }) {
+			slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Group == o.Group || elsewhere(o) }) {
 			report(o, o.Get("kind"), o.Group, o.Kind)
 		}
 		if ref := o.Get("spec", "infrastructureRef"); own && o.Kind == view.ClusterKind && ref != nil {
@@ -638,7 +658,7 @@ func providerLabel(p *lint.Pass) {
 	for _, o := range all {
 		n := o.Get("metadata", "labels", layouts.ProviderLabel)
 		switch value := n.Str(); {
-		case o.Kind == "" || value == want || view.Open(o, n):
+		case !manifest.Identified(o.Doc) || value == want || view.Open(o, n):
 		case n == nil:
 			missing.first = cmp.Or(missing.first, o)
 			missing.count++

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -30,7 +31,11 @@ func convertibleVersion(kinds ...string) func(*lint.Pass) {
 			if n := o.Get("apiVersion"); n.Str() != "" && slices.Contains(kinds, o.Kind) {
 				if t, known := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t == nil && known != nil &&
 					!view.Open(o, n) {
-					p.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text())
+					f := lint.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text())
+					if o.Kind == crd.Kind {
+						f = f.Because(o.Name)
+					}
+					p.Report(f)
 				}
 			}
 		}
@@ -48,7 +53,7 @@ var _ = componentRules.Add(lint.Rule{
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP018", Name: "typed-object", Severity: lint.Error, Proof: lint.Clusterctl,
-	Yields: []string{"YAML009"},
+	Yields: []string{"YAML009", "VAR022"},
 	Title:  "Objects that clusterctl converts must match their Go types",
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl refuses the whole file, with a message that does not name the field. It converts Deployments, DaemonSets, role bindings, webhook configurations and CRDs.",
@@ -64,6 +69,9 @@ func typedObject(p *lint.Pass) {
 				if problem.Kind.Fatal() {
 					f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
 					f.Fix = view.MisfitFix(o, problem)
+					if r, ok := view.From(o, problem.Node); ok {
+						f = f.Perhaps(view.Default(o.File, r.Name))
+					}
 					p.Report(f)
 				}
 			})
@@ -159,6 +167,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl silently drops the field, because it converts the object to a Go type of Kubernetes and back.",
 	Fix:    "Correct the name or place of the field, or remove it.",
+	Yields: []string{"YAML003", "CRD005"},
 	Kinds:  view.Substituted, Check: view.EachObject(droppedField),
 })
 
@@ -172,9 +181,17 @@ func droppedField(p *lint.Pass, o *manifest.Object) {
 			p.On(o, problem.Node, "clusterctl drops %s, which is %s, not %s", problem.Path, problem.Got, problem.Want)
 		case problem.Kind != gotypes.Unseen && problem.Kind != gotypes.Unknown:
 		case problem.Want != "":
-			p.On(o, problem.Node, "clusterctl drops the unknown field %s; did you mean %s?", problem.Path, problem.Want)
+			p.Report(lint.On(o, problem.Node, "clusterctl drops the unknown field %s; did you mean %s?", problem.Path, problem.Want).
+				Because(view.Sibling(o, problem.Path, problem.Want)))
 		default:
-			p.On(o, problem.Node, "clusterctl drops the unknown field %s", problem.Path)
+			f := lint.On(o, problem.Node, "clusterctl drops the unknown field %s", problem.Path)
+			if o.Is(crd.Group, crd.Kind) {
+				f = f.Perhaps("CRDs in " + o.Version) // which have other fields
+			}
+			if !strings.Contains(problem.Path, ".") {
+				f = f.Perhaps(view.Document(o.File, o.Doc))
+			}
+			p.Report(f.Because(view.Misplaced(o, problem.Path[strings.LastIndexByte(problem.Path, '.')+1:])))
 		}
 	})
 }

@@ -191,7 +191,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field,
 		}
 	}
 	if len(missing) > 0 {
-		lacks.Add(k, cmp.Or(at, k.Judged.Node), worst, kind, strings.Join(missing, ", "))
+		lacks.Add(k, cmp.Or(at, k.Judged.Node), worst, kind, missing)
 	}
 }
 
@@ -623,10 +623,23 @@ func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass
 			}
 			at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
 			f := lint.On(kinds[0].Object, at, "the "+what+" missing in group %s", phrase.Few(names, 5), kinds[0].Group).
-				As(severity).Lacks(contract.CRDName(kinds[0].Group, names[0]))
+				As(severity).Lacks(contract.CRDName(kinds[0].Group, names[0])).Perhaps(orphaned(p, kinds[0])...)
 			view.Settle(p, kinds[0].Object, f, view.Within(at)...)
 		}
 	}
+}
+
+// orphaned are the names of the CRDs that templates like that of a kind lack: one of them may be
+// what the kind should be.
+func orphaned(p *lint.Pass, k *contract.Kind) (out []string) {
+	words := strings.FieldsFunc(k.Kind, func(r rune) bool { return r >= 'A' && r <= 'Z' })
+	for _, c := range p.Release.CRDs() {
+		base, template := strings.CutSuffix(c.Kind, contract.Suffix)
+		if template && c.Group == k.Group && len(words) > 0 && (strings.HasSuffix(base, words[len(words)-1]) || contract.CRDName(c.Group, base) == k.Object.Name) && p.Release.CRD(c.Group, base) == nil {
+			out = append(out, contract.CRDName(c.Group, base))
+		}
+	}
+	return out
 }
 
 // misnamed returns what seems to be the template of a pool under another name: a template
@@ -670,8 +683,12 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 func nameEnds(ending string) func(*lint.Pass, *contract.Kind) {
 	return func(p *lint.Pass, k *contract.Kind) {
 		if !strings.HasSuffix(k.Kind, ending) {
-			view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0,
-				"%s is used as an %s (%s), but its name does not end in %s", k.Kind, k.Role, k.Reason, ending)
+			at := view.Nearest(k.Object, "spec", "names", "kind")
+			f := lint.On(k.Object, at, "%s is used as an %s (%s), but its name does not end in %s", k.Kind, k.Role, k.Reason, ending)
+			if strings.Contains(k.Object.Name, strings.ToLower(ending)) {
+				f = f.Perhaps(k.Object.Name)
+			}
+			view.Settle(p, k.Object, f, view.Within(at)...)
 		}
 	}
 }

@@ -96,12 +96,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the provider, and Cluster API does not find the CRD under the computed name.`,
 	Fix:    "Set spec.names.plural and metadata.name as shown. If Cluster API never refers to the kind, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check turns the check of clusterctl off.",
+	Yields: []string{"COMP033"},
 	Check: func(p *lint.Pass) {
 		eachKind(definitionName)(p)
 		for _, o := range p.Release.Installed().Kind(crd.Group, crd.Kind) {
 			for _, path := range [][]string{{"spec", "group"}, {"spec", "names", "kind"}} {
 				if o.File == p.File && o.Get(path...).Text() == "" {
-					p.On(o, view.Nearest(o, path...), "the CRD has no %s", strings.Join(path, "."))
+					p.Report(lint.On(o, view.Nearest(o, path...), "the CRD has no %s", strings.Join(path, ".")).
+						Because(view.FieldOf(o, strings.Join(path, "."))).Perhaps(view.Document(o.File, o.Doc)))
 				}
 			}
 		}
@@ -112,10 +114,19 @@ func definitionName(p *lint.Pass, k *contract.Kind) {
 	if _, skip := k.Object.Annotation(skipNameCheck); skip || k.Object.Name == "" || !isDNSLabel(strings.ToLower(k.Kind)) {
 		return
 	}
-	if want := contract.CRDName(k.Group, k.Kind); k.Object.Name != want {
-		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0,
-			"the CRD of %s is named %s, but Cluster API looks for %s", k.Kind, k.Object.Name, want)
+	want := contract.CRDName(k.Group, k.Kind)
+	if k.Object.Name == want {
+		return
 	}
+	at := view.Nearest(k.Object, "metadata", "name")
+	switch names := k.Object.Get("spec", "names"); {
+	case k.Object.Name == k.Plural+"."+k.Group && names.Get("singular") != nil && names.Get("singular").Text() != strings.ToLower(k.Kind):
+		at = names.Get("kind")
+	case strings.HasPrefix(k.Object.Name, k.Plural+".") && !strings.HasSuffix(k.Object.Name, "."+k.Group):
+		at = k.Object.Get("spec", "group")
+	}
+	f := lint.On(k.Object, at, "the CRD of %s is named %s, but Cluster API looks for %s", k.Kind, k.Object.Name, want)
+	view.Settle(p, k.Object, f.Because(k.Object.Name, want), view.Within(at)...)
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -149,8 +160,12 @@ func listKind(p *lint.Pass, k *contract.Kind) {
 	if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
 		return
 	}
-	view.Accuse(p, k, k.Object.Get("spec", "names", "listKind"), 0,
-		"the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
+	at := k.Object.Get("spec", "names", "listKind")
+	f := lint.On(k.Object, at, "the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
+	if contract.CRDName(k.Group, strings.TrimSuffix(k.ListKind, "List")) == k.Object.Name {
+		f = f.Perhaps(k.Object.Name) // the kind is wrong, not the list
+	}
+	view.Settle(p, k.Object, f, view.Within(at)...)
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -164,8 +179,9 @@ var _ = definitionRules.Add(lint.Rule{
 
 func definitionVersion(p *lint.Pass, k *contract.Kind) {
 	if k.Object.Version != "v1" {
-		view.Accuse(p, k, view.Nearest(k.Object, "apiVersion"), 0,
-			"Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version)
+		at := view.Nearest(k.Object, "apiVersion")
+		view.Settle(p, k.Object, lint.On(k.Object, at, "Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version).
+			Because("CRDs in "+k.Object.Version), view.Within(at)...)
 	}
 }
 
@@ -221,7 +237,9 @@ var _ = definitionRules.Add(lint.Rule{
 
 func definitionScope(p *lint.Pass, k *contract.Kind) {
 	if k.Role.Referenced() && k.Scope != "Namespaced" {
-		view.Accuse(p, k, view.Nearest(k.Object, "spec", "scope"), 0, "%s has the role %s and must be Namespaced", k.Kind, k.RoleName())
+		at := view.Nearest(k.Object, "spec", "scope")
+		f := lint.On(k.Object, at, "%s has the role %s and must be Namespaced", k.Kind, k.RoleName())
+		view.Settle(p, k.Object, f.Because("scope of "+k.Object.Name), view.Within(at)...)
 	}
 }
 
@@ -283,8 +301,11 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 		at = view.Nearest(k.Object, "metadata", "labels")
 	}
 	labels := phrase.List(want, contract.Contract.Label)
-	view.Accuse(p, k, at, 0,
-		"%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
+	f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
+	if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
+		f = f.Because("label of all CRDs")
+	}
+	view.Settle(p, k.Object, f, view.Within(at)...)
 }
 
 // separated reports whether a label value has an element that looks like several
@@ -318,8 +339,8 @@ var _ = definitionRules.Add(lint.Rule{
 
 func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
 	if label, version, ok := chosen(k); ok && version == nil {
-		view.Accuse(p, k, label, 0,
-			"Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
+		f := lint.On(k.Object, label, "Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
+		view.Settle(p, k.Object, view.Unversioned(p, f, k.CRD, k.Chosen), view.Within(label)...)
 	}
 }
 
@@ -627,8 +648,13 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 		if at == nil {
 			at = k.Judged.Node
 		}
-		view.Accuse(p, k, at, 0, "cannot check %s of %s %s: the schema accepts any field here",
-			strings.Join(paths, ", "), k.Kind, k.Judged.Name)
+		f := lint.On(k.Object, at, "cannot check %s of %s %s: the schema accepts any field here", strings.Join(paths, ", "), k.Kind, k.Judged.Name)
+		for i := range k.Versions {
+			if v := &k.Versions[i]; v.Node == k.Judged.Node && v.Node.Get("schema", "openAPIV3Schema") == nil {
+				f = f.Perhaps(view.Field(k.Object, fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i)))
+			}
+		}
+		view.Settle(p, k.Object, f, view.Within(at)...)
 	}
 }
 
@@ -655,6 +681,10 @@ func kindsWithoutRole(p *lint.Pass) {
 	})
 	if len(kinds) > 0 {
 		at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
-		view.Accuse(p, kinds[0], at, 0, "no role is known for %s", phrase.Few(phrase.List(kinds, func(k *contract.Kind) string { return k.Kind }), 5))
+		f := lint.On(kinds[0].Object, at, "no role is known for %s", phrase.Few(phrase.List(kinds, func(k *contract.Kind) string { return k.Kind }), 5))
+		if len(kinds) == 1 {
+			f = view.InGroup(f, kinds[0].CRD)
+		}
+		view.Settle(p, kinds[0].Object, f, view.Within(at)...)
 	}
 }

@@ -91,8 +91,8 @@ func aggregationRole(p *lint.Pass) {
 	aggregated := labelled(p.Release, aggregate)
 	for _, k := range foreignKinds(p) {
 		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			p.On(k.Object, k.Object.Get("spec", "group"),
-				"no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
+			f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
+			p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
 		}
 	}
 }
@@ -311,7 +311,7 @@ func controlPlaneAggregation(p *lint.Pass) {
 			} else {
 				f.Message += ", which a " + user.Kind + " in " + user.File.Artifact.Name + " uses"
 			}
-			p.Report(f)
+			p.Report(view.InGroup(f, k.CRD))
 		}
 	}
 }
@@ -483,6 +483,7 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
 	Why:    "The controller fails with a permission error as soon as the first object of the kind exists.",
 	Fix:    "Add the resource, and its status, to the role of the controller.",
+	Yields: []string{"RBAC013", "RBAC016"},
 	Scope:  lint.ScopeRelease, Check: ownKinds,
 })
 
@@ -500,6 +501,9 @@ func ownKinds(p *lint.Pass) {
 		f := lint.On(o, o.Get("spec", "names", "plural"),
 			"no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity
+		for _, c := range missing {
+			f = view.InGroup(f, c)
+		}
 		p.Report(unbound(p.Release, f, missing[0].Group, missing[0].Plural+suffix))
 	}
 	var objects, statuses []*crd.CRD
@@ -734,6 +738,7 @@ func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource,
 	role := slices.MaxFunc(list, func(a, b *manifest.Object) int {
 		return cmp.Compare(len(a.Get("rules").List()), len(b.Get("rules").List()))
 	})
+	role = cmp.Or(ruleless(list), role)
 	p.Report(unbound(p.Release, lint.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "%s", message), group, resource))
 }
 
@@ -745,6 +750,14 @@ func bindsMissing(r *lint.Release) bool {
 		return b.Group == view.RbacGroup && view.IsBinding(b) && name != "" && !builtInRole(name) &&
 			yamldoc.Has(b.Get("subjects").All("*", "kind"), "ServiceAccount") && r.Installed().Find(view.RbacGroup, kind, name) == nil
 	})
+}
+
+// ruleless returns a role that grants nothing, or nil.
+func ruleless(list []*manifest.Object) *manifest.Object {
+	if i := slices.IndexFunc(list, func(o *manifest.Object) bool { return len(o.Get("rules").List()) == 0 }); i >= 0 {
+		return list[i]
+	}
+	return nil
 }
 
 // unbound gives a finding about a missing right the largest role with that right that no
@@ -759,7 +772,11 @@ func unbound(r *lint.Release, f lint.Finding, group, resource string) lint.Findi
 			largest = role
 		}
 	}
-	if largest == nil {
+	f = f.Without(view.RbacGroup + " ")
+	if empty := ruleless(list); largest == nil && empty != nil {
+		f.Message += fmt.Sprintf("; the %s %s has no rules", empty.Kind, empty.Name)
+		return f.Because("rules of " + empty.Kind + " " + empty.Name)
+	} else if largest == nil {
 		return f
 	}
 	f.Message += fmt.Sprintf("; no binding grants the %s %s", largest.Kind, largest.Name)

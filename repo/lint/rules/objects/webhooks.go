@@ -148,9 +148,11 @@ func serviceSelector(p *lint.Pass) {
 	if len(workloads) == 0 {
 		return // which is a greater fault
 	}
+	portless := func(o *manifest.Object) bool {
+		return !slices.ContainsFunc(view.ContainersOf(o), func(c *yamldoc.Node) bool { return len(c.Get("ports").List()) > 0 })
+	}
 	byWebhooks := called(p.Release)
-	report := func(o *manifest.Object, n *yamldoc.Node, format string, args ...any) {
-		f := lint.On(o, n, format, args...)
+	report := func(o *manifest.Object, n *yamldoc.Node, f lint.Finding) {
 		if !byWebhooks[o.Name] {
 			f.Severity = lint.Warning
 		}
@@ -166,7 +168,8 @@ func serviceSelector(p *lint.Pass) {
 		})
 		switch len(behind) {
 		case 0:
-			report(o, selector, "the Service selects no pods of the components")
+			labels := phrase.List(selector.Fields(), func(f yamldoc.Field) string { return f.Name + "=" + f.Value.Text() })
+			report(o, selector, lint.On(o, selector, "the Service selects no pods of the components").Because("pods "+strings.Join(labels, ",")))
 			continue
 		case 1:
 		default:
@@ -189,12 +192,16 @@ func serviceSelector(p *lint.Pass) {
 			if n == nil {
 				n = port.Get("port")
 			}
-			if n == nil || view.Open(o, n) ||
+			if n == nil || view.Open(o, n) || len(view.ContainersOf(behind[0])) == 0 || // COMP013
 				slices.ContainsFunc(behind, func(w *manifest.Object) bool { return hasPort(w, n) }) {
 				continue
 			}
 			if n.Is(yamldoc.String) {
-				report(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text())
+				f := lint.On(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text())
+				if portless(behind[0]) {
+					f = f.Because("ports of " + behind[0].Name)
+				}
+				report(o, n, f)
 			} else if view.ServesHooks(p.Release) && slices.ContainsFunc(view.ContainersOf(behind[0]), func(c *yamldoc.Node) bool { return len(c.Get("ports").List()) > 0 }) {
 				p.Report(lint.On(o, n, "no container of %s declares the port %s", behind[0].Name, n.Text()).As(lint.Warning))
 			}
@@ -243,16 +250,17 @@ func webhookResources(p *lint.Pass) {
 			}
 			own := kinds[groups[0].Str()]
 			for _, v := range rule.Get("apiVersions").List() {
-				named, known := 0, v.Str() == "*" || view.Open(w.object, v)
+				var named *crd.CRD
+				known := v.Str() == "*" || view.Open(w.object, v)
 				for _, n := range rule.Get("resources").List() {
 					word, _, _ := strings.Cut(n.Str(), "/")
 					if c := own[word]; c != nil {
-						named++
+						named = cmp.Or(named, c)
 						known = known || c.Version(v.Str()) != nil || len(c.Versions) == 0
 					}
 				}
-				if named > 0 && !known {
-					p.On(w.object, v, "no CRD of the named resources has version %s", v.Text())
+				if named != nil && !known {
+					p.Report(view.Unversioned(p, lint.On(w.object, v, "no CRD of the named resources has version %s", v.Text()), named, v.Text()))
 				}
 			}
 			for _, n := range rule.Get("resources").List() {
@@ -491,7 +499,7 @@ func certificateIssuer(p *lint.Pass) {
 			view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
 			continue
 		}
-		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text()).Lacks(kind + " " + name.Text())
+		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text()).Lacks(kind + " " + name.Text()).Because("issuer " + name.Text())
 		if kind != "Issuer" {
 			f.Severity = lint.Info // administrators have those
 		}

@@ -302,6 +302,8 @@ func missingVolumeSource(p *lint.Pass) {
 				f := lint.On(o, l.name, "the user must create the Secret %s with %s", name, l.users).As(lint.Info)
 				f.Fix = "List the Secret in the documentation of the provider."
 				p.Report(f)
+			case there == nil && l.kind == "Secret" && slices.ContainsFunc(all.Kind(view.CertManagerGroup, "Certificate"), func(c *manifest.Object) bool { return c.Get("spec", "secretName") == nil }):
+				// which Secret that one makes is not known
 			case there == nil:
 				p.Report(lint.On(o, l.name, "the %s %s is not in the components", l.kind, name).Lacks(cmp.Or(uncertified(p, l.kind), l.kind+" "+name)))
 			case l.key.Str() != "" && lacks(there, l.key.Text()):

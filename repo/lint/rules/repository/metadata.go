@@ -114,6 +114,7 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/metadata_client.go, validateMetadata",
 	Why:    "Users cannot install the release, because clusterctl refuses it.",
 	Fix:    "List every minor version that was ever released, with its contract.",
+	Yields: []string{"META016"},
 	Check:  metadataFault,
 })
 
@@ -155,6 +156,9 @@ func metadataFault(p *lint.Pass) {
 				f.Severity, f.Fix = lint.Error, "Write releaseSeries."
 			}
 		}
+	}
+	if d := firstDocument(p.File); rule == "META003" && d != nil {
+		f = f.Because(view.Key(p.File, d.Root, "releaseSeries"))
 	}
 	p.Report(f)
 }
@@ -219,6 +223,7 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl api/v1alpha3/metadata_type.go, ReleaseSeries",
 	Why:    "clusterctl refuses the release if a number is in quotes or has a fraction. A missing number counts as 0, and a negative number matches no version.",
 	Fix:    "Write the number without quotes.",
+	Yields: []string{"META016"},
 	Check:  seriesNumbers,
 })
 
@@ -231,7 +236,7 @@ func seriesNumbers(p *lint.Pass) {
 			v, isInt := n.Int()
 			switch {
 			case n == nil || n.Is(yamldoc.Null):
-				p.Report(lint.At(p.File, d, e, "%s is missing, so it counts as 0", field).As(lint.Warning))
+				p.Report(lint.At(p.File, d, e, "%s is missing, so it counts as 0", field).As(lint.Warning).Because(view.Key(p.File, e, field)))
 			case isInt && v < 0:
 				p.Report(lint.At(p.File, d, n, "no version can have the %s number %d", field, v).As(lint.Warning))
 			}
@@ -341,6 +346,7 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/generate_provider.go, GenerateProvider; client/cluster/installer.go",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the version. This is the most frequent fault in published releases.`,
 	Fix:    "Add an entry with the major and minor number of this version.",
+	Yields: []string{"META004", "META016"},
 	Check:  seriesMissing,
 })
 
@@ -351,7 +357,15 @@ func seriesMissing(p *lint.Pass) {
 		if _, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
 			f.Edit = completed(p)
 		}
-		p.Report(f)
+		_, entries := seriesNodes(p.File)
+		for _, e := range entries {
+			for _, field := range seriesFields[:2] {
+				if e.Get(field) == nil {
+					f = f.Perhaps(view.Key(p.File, e, field))
+				}
+			}
+		}
+		p.Report(f.Because("series of " + p.File.Raw.Name))
 	}
 }
 
@@ -578,7 +592,8 @@ func latestFails(p *lint.Pass) {
 		return // a missing file is another rule's matter
 	}
 	if series := m.NewestSeries(metadata.Contract); series != nil {
-		p.Report(view.AtPos(&lint.File{Raw: m.File}, series.Pos, fmt.Sprintf("\"latest\" fails, because series %s is listed but has no release", series)))
+		p.Report(view.AtPos(&lint.File{Raw: m.File}, series.Pos, fmt.Sprintf("\"latest\" fails, because series %s is listed but has no release", series)).
+			Perhaps("series of " + m.File.Name))
 	}
 }
 
@@ -723,7 +738,6 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/metadata_client.go, Get",
 	Why:    "clusterctl ignores unknown keys with their values, and uses only one of two equal keys.",
 	Fix:    "Correct or remove the key. Keys are case-sensitive.",
-	Yields: []string{"META003"},
 	Check:  metadataKeys,
 })
 
@@ -738,7 +752,11 @@ func metadataKeys(p *lint.Pass) {
 			if slices.Contains(known, f.Name) || f.Name == "ReleaseSeries" && d.Root.Get("releaseSeries") == nil {
 				continue // META003
 			}
-			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, phrase.DidYouMean(f.Name, known))
+			finding := lint.At(p.File, d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, phrase.DidYouMean(f.Name, known))
+			if meant := phrase.Nearest(f.Name, known); meant != "" && n.Get(meant) == nil {
+				finding = finding.Because(view.Key(p.File, n, meant))
+			}
+			p.Report(finding)
 		}
 		view.Repeated(n, func(first, again *yamldoc.Field) {
 			p.Node(d, again.Key(),
@@ -802,6 +820,6 @@ func contractAndCRDs(p *lint.Pass) {
 				break
 			}
 		}
-		p.Report(finding)
+		p.Report(finding.Because("contract of the CRDs"))
 	}
 }

@@ -98,7 +98,7 @@ func componentsName(p *lint.Pass) {
 		if strings.HasPrefix(named[0].Name, strings.TrimSuffix(info.ComponentsFile, ".yaml")) {
 			f.Severity = lint.Info
 		}
-		p.Report(f)
+		p.Report(f.Because(view.AsFile(info.ComponentsFile)))
 	case len(named) == 0:
 		for _, a := range others {
 			p.Report(lint.Finding{File: a.Path, Message: "the contract recommends the name " + info.ComponentsFile + " if this file contains the components"}.

@@ -105,12 +105,14 @@ var _ = repositoryRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/metadata_client.go, Get; provider contract, section Provider Repositories",
 	Why:    `clusterctl cannot use the version. If it is the newest one, "latest" and "clusterctl upgrade plan" fail for all versions.`,
 	Fix:    "Add metadata.yaml to the release; pre-releases need it as well.",
+	Yields: []string{"REPO018"},
 	Scope:  lint.ScopeRelease, Check: metadataMissing,
 })
 
 func metadataMissing(p *lint.Pass) {
 	if p.Release.Artifact(layouts.MetadataFile) == nil {
-		p.Path(p.Release.Path, "version %s of %s has no %s", p.Release.Version, p.Release.Provider.Label(), layouts.MetadataFile)
+		p.Report(lint.Finding{File: p.Release.Path, Message: "version " + p.Release.Version + " of " + p.Release.Provider.Label() + " has no " + layouts.MetadataFile}.
+			Because(view.AsFile(layouts.MetadataFile)))
 	}
 }
 
@@ -251,7 +253,7 @@ func fileCase(p *lint.Pass) {
 		if kind == layouts.Components {
 			f.Severity = lint.Warning // a provider URL can name it
 		}
-		p.Report(f)
+		p.Report(f.Because(view.AsFile(name)))
 	}
 }
 

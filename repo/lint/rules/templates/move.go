@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -101,10 +102,8 @@ func unowned(p *lint.Pass) {
 	if g == nil || !slices.ContainsFunc(g.Nodes, func(n *move.Node) bool { return n.Object != nil && n.Hierarchy != move.Unmarked }) {
 		return // without a Cluster and a class nothing is moved (TPL018, CC024)
 	}
-	meant := map[string]bool{} // by references that TPL007 reports
-	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) {
-		meant[r.kind], meant[r.name.Text()] = true, true
-	})
+	var broken []objectRef // which TPL007 reports
+	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) { broken = append(broken, r) })
 	var others []*move.Node // that nothing can move
 	circle := false
 	for _, n := range g.Nodes {
@@ -123,14 +122,20 @@ func unowned(p *lint.Pass) {
 				}
 				circle = true
 			}
-			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) &&
-				!meant[n.Kind] && !meant[name.Text()] {
+			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) {
 				f := lint.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
 				own := contractual(n.Group) || p.Release.CRD(n.Group, n.Kind) != nil // whose groups may have any name
 				if !own || n.Global || reason(n).Cause == move.NotOwned {
 					f.Severity = lint.Warning // the contract is about objects of providers, and what they own by name
 				}
-				p.Report(f)
+				first := reason(n).Object
+				if first == nil {
+					first = n.Object
+				}
+				if reason(n).Cause == move.Unowned {
+					f = f.Because("owner of " + first.Name + " in " + p.File.Raw.Name) // two templates of one owner
+				}
+				p.Report(f.Because(view.Named(first)).Perhaps(slices.Concat(meaning(first, broken), view.Meaning(first), slotsFor(p.File, first))...))
 			}
 		}
 	}
@@ -143,6 +148,55 @@ func unowned(p *lint.Pass) {
 		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", phrase.Few(names, 3)).As(lint.Warning)
 	f.Fix = "Document how they get to the target cluster, or let a ClusterResourceSet install them in the workload cluster."
 	p.Report(f)
+}
+
+// meaning are the causes of the findings about broken references that may mean an object.
+func meaning(o *manifest.Object, broken []objectRef) (out []string) {
+	for _, same := range []func(r objectRef) bool{
+		func(r objectRef) bool { return r.name.Text() == o.Name },
+		func(r objectRef) bool { return r.kind == o.Kind },
+	} {
+		for _, r := range broken {
+			if same(r) {
+				out = append(out, view.Reference(r.object, r.node))
+			}
+		}
+	}
+	return out
+}
+
+// slots are the fields that refer to objects of a group, templates or not, by the kind that has them.
+var slots = []struct {
+	suffix, group, path string
+	template            bool
+}{
+	{view.ClusterKind, "infrastructure.", "spec.infrastructureRef", false},
+	{view.ClusterKind, "controlplane.", "spec.controlPlaneRef", false},
+	{"ControlPlane", "infrastructure.", "spec.machineTemplate.spec.infrastructureRef", true},
+	{"ControlPlane", "infrastructure.", "spec.machineTemplate.infrastructureRef", true},
+	{"MachineDeployment", "bootstrap.", "spec.template.spec.bootstrap.configRef", true},
+	{"MachineDeployment", "infrastructure.", "spec.template.spec.infrastructureRef", true},
+	{"MachinePool", "bootstrap.", "spec.template.spec.bootstrap.configRef", false},
+	{"MachinePool", "infrastructure.", "spec.template.spec.infrastructureRef", false},
+}
+
+// slotsFor are the causes of findings about fields that are missing, and would refer to an
+// object, or from it to its Cluster: those of objects with its name come first.
+func slotsFor(f *lint.File, o *manifest.Object) []string {
+	out := []string{view.FieldOf(o, "spec.clusterName")}
+	for _, other := range f.Objects() {
+		for _, s := range slots {
+			switch path := strings.Split(s.path, "."); {
+			case !strings.HasSuffix(other.Kind, s.suffix), !strings.HasPrefix(o.Group, s.group), !contractual(other.Group),
+				s.template != strings.HasSuffix(o.Kind, contract.Suffix), other.Get(path...) != nil:
+			case other.Name == o.Name:
+				out = slices.Insert(out, 0, view.FieldOf(other, s.path))
+			default:
+				out = append(out, view.FieldOf(other, s.path))
+			}
+		}
+	}
+	return out
 }
 
 // reason returns the node whose cause is behind that of n, if n is only named by

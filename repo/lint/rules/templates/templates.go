@@ -137,6 +137,7 @@ func templateName(p *lint.Pass) {
 			f.Message = "clusterctl does not find a ClusterClass in this file; it requests clusterclass-NAME.yaml"
 		case p.Release.Release.Artifact(name) == nil:
 			f.Message = fmt.Sprintf("clusterctl requests %s and does not find %s", name, a.Name)
+			f = f.Because(view.AsFile(name))
 		default:
 			f.Message = fmt.Sprintf("clusterctl requests %s, which the release has, and never %s", name, a.Name)
 		}
@@ -176,6 +177,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Workload cluster templates, Naming conventions; clusterctl client/repository/template_client.go, Get",
 	Why:    `"clusterctl generate cluster" without --flavor fails, because it requests cluster-template.yaml.`,
 	Fix:    "Publish the template that most users need as cluster-template.yaml.",
+	Yields: []string{"REPO018", "TPL001"},
 	Scope:  lint.ScopeRelease, Check: defaultTemplate,
 })
 
@@ -185,8 +187,8 @@ func defaultTemplate(p *lint.Pass) {
 	}
 	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
 	case len(list) > 0:
-		p.Path(p.Release.Path, "the release has templates for flavors, such as %s, but no %s",
-			list[0].Artifact.Name, layouts.TemplateFile(""))
+		p.Report(lint.Finding{File: p.Release.Path, Message: fmt.Sprintf("the release has templates for flavors, such as %s, but no %s",
+			list[0].Artifact.Name, layouts.TemplateFile(""))}.Because(view.AsFile(layouts.TemplateFile(""))))
 	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
 		p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
 	}
@@ -263,9 +265,9 @@ func commonVariables(p *lint.Pass) {
 		switch from, variable := view.From(c, n); {
 		case n.Str() == "", comesFrom(c, n, "CLUSTER_NAME"):
 		case variable:
-			p.On(c, n, "the Cluster is named by ${%s}, so the name given to clusterctl has no effect", from.Name)
+			p.Report(lint.On(c, n, "the Cluster is named by ${%s}, so the name given to clusterctl has no effect", from.Name).Because(nameOf(c)))
 		default:
-			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text())
+			p.Report(lint.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text()).Because(nameOf(c)))
 		}
 	}
 	for _, o := range p.File.Objects() {
@@ -278,7 +280,7 @@ func commonVariables(p *lint.Pass) {
 			}) {
 				f.Severity = lint.Error // all objects MUST be in one namespace
 			}
-			p.Report(f)
+			p.Report(f.Perhaps(view.Default(p.File, from.Name)))
 			break // once is enough
 		}
 	}
@@ -303,6 +305,9 @@ func commonVariables(p *lint.Pass) {
 			}
 			for _, n := range values {
 				if f, ok := uncommon(o, n, row.path, row.variable, used[row.variable]); ok && !reported[row.variable] {
+					if from, variable := view.From(o, n); variable {
+						f = f.Perhaps(view.Default(p.File, from.Name))
+					}
 					p.Report(f)
 					reported[row.variable] = true // once is enough
 				}
@@ -310,6 +315,9 @@ func commonVariables(p *lint.Pass) {
 		}
 	}
 }
+
+// nameOf is the cause of findings about the name of a Cluster, which is not the one given to clusterctl.
+func nameOf(cluster *manifest.Object) string { return "name of " + view.Named(cluster) }
 
 // comesFrom reports whether a value is made, in part or whole, of a variable, which may be in
 // the default of another.
@@ -477,6 +485,9 @@ func clusterWide(p *lint.Pass, o *manifest.Object) {
 			}
 			f.Severity = lint.Info
 			f.Message = fmt.Sprintf("%s is cluster-wide, so clusterctl move copies this object and does not remove it from the source", o.Kind)
+		}
+		if crd != nil {
+			f = f.Perhaps("scope of " + crd.Object.Name)
 		}
 		p.Report(f)
 	}
@@ -675,17 +686,14 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 }
 
 func referenceTarget(p *lint.Pass) {
-	if slices.ContainsFunc(append(classFiles(p), p.File), func(f *lint.File) bool { return !f.Healthy() }) {
-		return // a document that cannot be read may have the object
-	}
 	references(p.File, func(r objectRef) {
 		if why := r.misfit(); why != "" {
 			p.On(r.object, r.node.Get("kind"), "%s refers to %s, but %s", r.field, r.kind, why)
 		}
 	})
 	dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
-		if r.misfit() != "" {
-			return
+		if r.misfit() != "" || slices.ContainsFunc(append(classFiles(p), p.File), func(f *lint.File) bool { return f.MayHold(r.kind, "") }) {
+			return // a document that cannot be read may have the object
 		}
 		f := lint.At(r.object.File, r.object.Doc, r.name,
 			"%s refers to %s %s, which the template does not define", r.field, r.kind, view.Spelling(r.object, r.name))
@@ -701,16 +709,21 @@ func referenceTarget(p *lint.Pass) {
 			}
 		}
 		names := phrase.List(candidates, func(o *manifest.Object) string { return o.Name })
-		switch near := phrase.Nearest(r.name.Text(), names); {
-		case near != "":
+		near := phrase.Nearest(r.name.Text(), names)
+		if o := sameName(all, r); o != nil {
+			f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, o.Name, o.Group)
+			f = f.Perhaps(view.Named(o))
+			if o.Kind == r.kind {
+				f = f.Because("group " + o.Group + " for " + r.group + " in " + p.File.Raw.Name)
+			}
+		} else if near != "" {
 			o := candidates[slices.Index(names, near)]
 			f.Fix = "Did you mean " + view.Spelling(o, o.Get("metadata", "name")) + "?"
-		case len(candidates) == 0:
-			if o := sameName(all, r); o != nil {
-				f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, o.Name, o.Group)
-			}
 		}
-		p.Report(f)
+		if list := clusters(p.File); r.kind == view.ClusterKind && len(list) == 1 && comesFrom(r.object, r.name, "CLUSTER_NAME") {
+			f = f.Perhaps(nameOf(list[0]))
+		}
+		p.Report(f.Because(view.Reference(r.object, r.node)))
 	})
 	missingLinks(p, func(l link) {
 		if !l.released {
@@ -763,7 +776,7 @@ func classNameMissing(p *lint.Pass) {
 		case n != nil:
 			p.On(o, n, "the class name is empty")
 		default:
-			p.On(o, o.Get("spec", "topology"), "the topology has no %s", field)
+			p.Report(lint.On(o, o.Get("spec", "topology"), "the topology has no %s", field).Because(view.FieldOf(o, field)))
 		}
 	}
 }
@@ -802,6 +815,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl refuses the template unless the management cluster already has the class. It looks neither in the template nor in other flavors.",
 	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release.",
+	Yields: []string{"REPO018", "TPL001", "CC024"},
 	Kinds:  templates, Release: true, Check: classFileMissing,
 })
 
@@ -820,7 +834,7 @@ func classFileMissing(p *lint.Pass) {
 		}
 		f := lint.On(o, n,
 			"class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text())).
-			Because(view.FileOfClass(n.Text()))
+			Because(view.AsFile(layouts.ClusterClassFile(n.Text())))
 		if c := classElsewhere(p, n.Text()); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
@@ -931,7 +945,7 @@ func typedCluster(p *lint.Pass, o *manifest.Object) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL013", Name: "version-not-served", Severity: lint.Error, Proof: lint.APIServer,
-	Yields: []string{"CC001"},
+	Yields: []string{"CC001", "CRD011"},
 	Title:  "Objects and references must use a served version",
 	Source: "spec.versions of the CustomResourceDefinitions in the components; CustomResourceDefinitions of Cluster API",
 	Why:    "The API server refuses the object, and a reference to an unserved version does not work.",
@@ -946,16 +960,16 @@ func versionNotServed(p *lint.Pass) {
 			return
 		}
 		versions, known := served(p.Release, group, kind)
-		if !known || slices.Contains(versions, version) {
+		if !known || slices.Contains(versions, version) || len(versions) == 0 { // CRD006
 			return
 		}
-		f := lint.On(o, n, "%s of %s is not served in version %s", kind, group, version)
-		if len(versions) > 0 {
-			f.Message += ", but in " + strings.Join(versions, " and ")
-			f.Fix = "Write " + group + "/" + versions[0] + ", and check the fields."
-		}
+		f := lint.On(o, n, "%s of %s is not served in version %s, but in %s", kind, group, version, strings.Join(versions, " and "))
+		f.Fix = "Write " + group + "/" + versions[0] + ", and check the fields."
 		if n != o.Get("apiVersion") {
 			f.Severity = lint.Warning // Cluster API no longer reads the version
+		}
+		if c := p.Release.CRD(group, kind); c != nil && c.Version(version) == nil {
+			f = view.Unversioned(p, f, c, version)
 		}
 		p.Report(f)
 	}
@@ -1029,7 +1043,7 @@ func objectSchema(p *lint.Pass) {
 	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		if !templates[o] {
-			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o))
+			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o), nil)
 		}
 	}
 }
@@ -1058,7 +1072,7 @@ func oldContract(p *lint.Pass) {
 				"the file uses %s of Cluster API, which is deprecated; the version is %s now", o.Version, k.To)
 			f.Object = ""
 			f.Fix = view.Renamed(phrase.Only(p.File.Objects(), func(o *manifest.Object) bool { return !o.Is(view.CoreGroup, "ClusterClass") })...)
-			p.Report(f)
+			p.Report(f.Perhaps(view.VersionOf(o)))
 			return
 		}
 	}
@@ -1074,7 +1088,7 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func noCluster(p *lint.Pass) {
-	if !p.File.Healthy() || p.Release.IsPart(p.File) {
+	if p.File.MayHold(view.ClusterKind, "") || p.Release.IsPart(p.File) {
 		return // a document that cannot be read may be the Cluster
 	}
 	var class *manifest.Object

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -129,7 +130,7 @@ func coreSchema(p *lint.Pass) {
 		if !ok || o.Kind == clusterclass.Kind { // which has rules of its own
 			continue
 		}
-		view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v crd.Violation) bool {
+		list := slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v crd.Violation) bool {
 			missing := v.Fault == crd.Missing
 			switch {
 			case view.OfStatus(v):
@@ -145,10 +146,35 @@ func coreSchema(p *lint.Pass) {
 				return missing && v.Path == "spec" && v.Fields[0] == "selector"
 			}
 			return false
-		}))
+		})
+		view.ReportViolations(p, o, list, ofVersion(&checker, o, list))
 		if o.Version == clusterclass.V1Beta1 {
 			conversionFails(p, o)
 		}
+	}
+}
+
+// ofVersion returns a function that says which differences are due to the version of an object:
+// those that another version does not have.
+func ofVersion(checker *crd.Checker, o *manifest.Object, list []crd.Violation) func(crd.Violation) []string {
+	other := clusterclass.V1Beta1
+	if o.Version == other {
+		other = clusterclass.V1Beta2
+	}
+	s, ok := contract.CoreSchema(o.Group, o.Kind, other)
+	if !ok || len(list) == 0 {
+		return nil
+	}
+	there := map[string]bool{}
+	key := func(v crd.Violation) string { return fmt.Sprint(v.Fault, v.Path, v.Fields) }
+	for _, v := range checker.CheckObject(s, o.Doc.Root) {
+		there[key(v)] = true
+	}
+	return func(v crd.Violation) []string {
+		if v.Fault != crd.Missing && v.Fault != crd.Unknown || there[key(v)] {
+			return nil
+		}
+		return []string{view.VersionOf(o)}
 	}
 }
 
@@ -218,6 +244,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Source: clusterAdmission + ", validate",
 	Why:    "The Cluster API webhook refuses a Cluster with neither. With a topology, Cluster API sets the references.",
 	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef with the objects that they name.",
+	Yields: []string{"TOP001"},
 	Kinds:  rendered, Check: perCluster(clusterWithoutSpec),
 })
 
@@ -227,7 +254,8 @@ func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
 	explicit := cmp.Or(spec.Field("infrastructureRef"), spec.Field("controlPlaneRef"))
 	switch {
 	case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
-		p.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references")
+		p.Report(lint.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references").Because(
+			view.FieldOf(o, "spec.topology"), view.FieldOf(o, "spec.infrastructureRef"), view.FieldOf(o, "spec.controlPlaneRef")))
 	case topology && explicit != nil && !view.Blank(explicit.Value):
 		f := lint.On(o, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name)
 		f.Severity = lint.Warning
@@ -319,6 +347,9 @@ func workerClass(p *lint.Pass, t *topology) {
 			}
 		}
 		f := lint.On(t.Object, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text())
+		if len(t.class.Workers()) == 0 {
+			f = f.Because(view.FieldOf(t.class.Object, "spec.workers"))
+		}
 		p.Report(f.Meant(phrase.Nearest(n.Text(), known)))
 	}
 }
@@ -400,7 +431,7 @@ func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
 			f.Severity = lint.Warning
 			f.Message += " itself; one of its extensions may"
 		}
-		p.Report(f.Meant(phrase.Nearest(name.Text(), unset)))
+		p.Report(f.Meant(phrase.Nearest(name.Text(), unset)).Perhaps(view.Unset(t.class, name.Text())))
 	})
 }
 
@@ -425,7 +456,7 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 		return
 	}
 	checker := crd.Checker{Filled: true}
-	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name))
+	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name), func(crd.Violation) []string { return nil })
 }
 
 var _ = topologyRules.Add(lint.Rule{

@@ -151,7 +151,9 @@ func definitionUnlisted(p *lint.Pass) {
 		}
 	}
 	text := components.String()
-	has := func(format string, args ...any) bool { return strings.Contains(text, fmt.Sprintf(format, args...)+"\n") }
+	has := func(format string, args ...any) bool {
+		return strings.Contains(text, fmt.Sprintf(format, args...)+"\n")
+	}
 	for _, stream := range p.Kustomizations {
 		for _, d := range stream.Docs {
 			names := d.Root.Get("spec", "names")

@@ -148,7 +148,7 @@ func documentParses(p *lint.Pass) {
 	}
 	others := sync.OnceValue(func() []*yamldoc.Stream { return view.OtherSamples(p.File) })
 	for i, d := range s.Docs {
-		if d.Err != nil || d.Root.Is(yamldoc.Map) {
+		if d.Err != nil || d.Root.Is(yamldoc.Map) || endsInNUL(p.File, i) {
 			continue
 		}
 		if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
@@ -212,7 +212,11 @@ func duplicateKey(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		view.Each(d.Root, func(n *yamldoc.Node) {
 			view.Repeated(n, func(first, again *yamldoc.Field) {
-				p.Node(d, again.Key(), "the key %q is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+				f := lint.At(p.File, d, again.Key(), "the key %q is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+				if n == d.Root {
+					f = f.Because(view.Document(p.File, d)) // two documents without a line between them
+				}
+				p.Report(f)
 			})
 		})
 	})
@@ -280,7 +284,7 @@ func reportCauses(p *lint.Pass) {
 	}
 	var others []*yamldoc.Stream
 	for i, d := range s.Docs {
-		if d.Err == nil {
+		if d.Err == nil || endsInNUL(p.File, i) {
 			continue
 		}
 		c := causeOf(p.File, d)
@@ -298,6 +302,11 @@ func reportCauses(p *lint.Pass) {
 		}
 		p.Report(f)
 	}
+}
+
+// endsInNUL reports whether a document is the last one before a NUL byte, where clusterctl stops.
+func endsInNUL(f *lint.File, index int) bool { // VAR019
+	return index == len(f.Docs().Docs)-1 && f.Kind != layouts.Metadata && strings.Contains(f.Raw.Data, "\x00")
 }
 
 // readable reports whether a document is a mapping in one of the streams.
@@ -385,6 +394,7 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "Kubernetes API conventions, section Objects",
 	Why:    "The API server refuses the object in the middle of the installation.",
 	Fix:    "Add the field as a string.",
+	Yields: []string{"YAML003"},
 	Check:  view.EachObject(objectIdentity),
 })
 
@@ -411,7 +421,7 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 	}
 	if len(missing) > 0 {
 		n := o.Get(strings.Split(missing[0], ".")...) // where it is null
-		p.On(o, n, "document %d of the file has no %s", o.Doc.Index, phrase.And(missing))
+		p.Report(lint.On(o, n, "document %d of the file has no %s", o.Doc.Index, phrase.And(missing)).Perhaps(view.Document(o.File, o.Doc)))
 	}
 }
 
@@ -495,9 +505,10 @@ var _ = documentRules.Add(lint.Rule{
 
 func duplicateObject(p *lint.Pass) {
 	type identity struct{ group, kind, name string }
-	seen := map[identity]*manifest.Object{}
-	for _, o := range p.File.Objects() {
+	seen, place := map[identity]*manifest.Object{}, map[*manifest.Object]int{}
+	for i, o := range p.File.Objects() {
 		id := identity{o.Group, o.Kind, o.Name}
+		place[o] = i
 		if id.kind == "" || id.name == "" || isList(o) {
 			continue
 		}
@@ -517,6 +528,7 @@ func duplicateObject(p *lint.Pass) {
 		if sameText(first.Doc, o.Doc) {
 			f.Severity = lint.Warning
 			f.Message += " with the same content"
+			f = f.Because(fmt.Sprintf("%s again after %d", p.File.Raw.Name, i-place[first])) // with those around it
 		}
 		if r, ok := view.From(first, before); !view.DiffersByVariable(o, n, first) {
 			f.Severity = cmp.Or(f.Severity, p.Rule.Severity) // whatever the value is

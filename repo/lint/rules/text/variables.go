@@ -670,7 +670,8 @@ func braceInDefault(p *lint.Pass) {
 		}
 		rest, _, _ := strings.Cut(data[r.End:], "\n")
 		if close := strings.IndexByte(rest, '}'); close >= 0 {
-			p.Span(r.Start, r.End, "the expression ends at the first }, so the default of %s is %q and %q follows every value", r.Name, r.Default, short(rest[:close+1]))
+			p.Report(lint.Spanning(p.File, r.Start, r.End, "the expression ends at the first }, so the default of %s is %q and %q follows every value",
+				r.Name, r.Default, short(rest[:close+1])).Because(view.Default(p.File, r.Name)))
 		}
 	}
 }
@@ -859,7 +860,7 @@ func defaultNeedsQuotes(p *lint.Pass) {
 	}
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
 		if n.Style == yamldoc.Plain && !strings.Contains(n.Text(), r.Default) {
-			p.Node(d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text())
+			p.Report(lint.At(p.File, d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text()).Because(view.Default(p.File, r.Name)))
 		}
 	})
 }

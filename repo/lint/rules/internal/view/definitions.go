@@ -1,6 +1,8 @@
 package view
 
 import (
+	"strings"
+
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -81,20 +83,27 @@ type lacking struct {
 	severity lint.Severity
 	what     string
 	names    []string
+	causes   []string
 }
 
 // Lacks begins a collection.
 func Lacks(p *lint.Pass) *Lacking { return &Lacking{p: p} }
 
 // Add notes that a kind, in words, lacks something.
-func (l *Lacking) Add(k *contract.Kind, at *yamldoc.Node, severity lint.Severity, kind, what string) {
+func (l *Lacking) Add(k *contract.Kind, at *yamldoc.Node, severity lint.Severity, kind string, paths []string) {
+	what := strings.Join(paths, ", ")
+	var causes []string
+	for _, path := range paths {
+		causes = append(causes, InSchema(k.CRD, k.Judged, strings.Split(path, ".")))
+	}
 	for _, one := range l.list {
 		if one.severity == severity && one.what == what {
 			one.names = append(one.names, kind)
+			one.causes = append(one.causes, causes...)
 			return
 		}
 	}
-	l.list = append(l.list, &lacking{k, at, severity, what, []string{kind}})
+	l.list = append(l.list, &lacking{k, at, severity, what, []string{kind}, causes})
 }
 
 // Report reports all.
@@ -104,7 +113,8 @@ func (l *Lacking) Report() {
 		if len(one.names) > 1 {
 			verb = "have"
 		}
-		Accuse(l.p, one.kind, one.at, one.severity, "%s %s no %s", phrase.Few(one.names, 5), verb, one.what)
+		f := lint.On(one.kind.Object, one.at, "%s %s no %s", phrase.Few(one.names, 5), verb, one.what).As(one.severity)
+		Settle(l.p, one.kind.Object, f.Because(one.causes...), Within(one.at)...)
 	}
 }
 
@@ -113,7 +123,7 @@ func CheckConditions(p *lint.Pass, kinds []*contract.Kind) {
 	missing := Lacks(p)
 	for _, k := range kinds {
 		if s, presence := schemaOfConditions(k); presence == crd.Absent {
-			missing.Add(k, s.Node, 0, k.Kind+" "+k.Judged.Name, "status.conditions")
+			missing.Add(k, s.Node, 0, k.Kind+" "+k.Judged.Name, []string{"status.conditions"})
 		} else if presence == crd.Present {
 			checkConditions(p, k, s)
 		}

@@ -174,15 +174,19 @@ func Limit(p *lint.Pass, o *manifest.Object, v crd.Violation, f lint.Finding) li
 
 // ReportViolations reports where an object differs from its schema, but for
 // values that are samples. With a default in its place the user may be spared.
-func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
+func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation, because func(crd.Violation) []string) {
 	for _, v := range list {
 		place := v.Path
 		if place == "" {
 			place = "the " + o.Kind
 		}
 		f := Limit(p, o, v, lint.On(o, v.Node, "%s %s", place, v.Message))
-		if name := Meant(v); name != "" {
-			f.Fix = "Did you mean " + name + "?"
+		f = f.Meant(Meant(v)).Because(FieldsOf(o, v)...)
+		if because != nil {
+			f = f.Because(because(v)...)
+		}
+		if c := p.Release.CRD(o.Group, o.Kind); c != nil && c.Version(o.Version) != nil && v.Fault == crd.Unknown {
+			f = f.Perhaps(InSchema(c, c.Version(o.Version), strings.Split(v.Path, ".")))
 		}
 		var by []*yamldoc.Node
 		switch {
@@ -204,6 +208,3 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		Settle(p, o, f, by...)
 	}
 }
-
-// FileOfClass is the cause of findings about a class that is not in its file.
-func FileOfClass(name string) string { return "file of class " + name }
