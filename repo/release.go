@@ -278,6 +278,9 @@ type Release struct {
 	// Own is set for templates, classes and Clusters of users, which belong to no provider:
 	// their names, with slashes below the folder that holds them, say nothing.
 	Own bool
+	// Beside are more files of users, which are not judged: those next to one that was named
+	// alone, and those with objects that templates name, such as Secrets.
+	Beside []*Artifact
 	// Incomplete says why the place may hold more files than Artifacts, in words
 	// that follow the path; it is empty if the place lists all its files.
 	Incomplete string

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -143,18 +144,11 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 		d, err := m.read(ctx, name)
 		return nil, d, err
 	}
-	t, err := targets.Open(ctx, m.env, name, nil)
-	if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && !errors.Is(err, fs.ErrNotExist) {
-		if releases, err := m.templates(ctx, name); releases != nil || err != nil {
-			return releases, nil, err
-		}
-		if !not.Source {
-			d, err := m.read(ctx, name)
-			return nil, d, err
-		}
-		t, err = targets.Open(ctx, m.env, name, &m.source)
-	} else if err == nil && t.From == nil {
-		t, err = targets.Open(ctx, m.env, name, &m.source) // with its version and provider
+	t, err := targets.OpenOwn(ctx, m.env, name, &m.source)
+	not, ok := errors.AsType[*folder.NotRepositoryError](err)
+	if ok && !not.Source && !errors.Is(err, fs.ErrNotExist) || err == nil && applied(t) {
+		d, err := m.read(ctx, name)
+		return nil, d, err
 	}
 	if err != nil {
 		return nil, nil, err
@@ -163,21 +157,14 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 	return releases, nil, err
 }
 
-// templates opens templates of users, which unlike a dump have variables; nil if there are none.
-func (m *mover) templates(ctx context.Context, name string) ([]*repo.Release, error) {
-	t, err := targets.OpenOwn(ctx, m.env, name, nil)
-	if err != nil {
-		return nil, nil // it may be a dump
-	}
+// applied reports whether a target is files of users that unlike templates have no variables:
+// a dump.
+func applied(t *targets.Target) bool {
 	releases, err := t.Newest()
-	for _, r := range releases {
-		for _, a := range r.Artifacts {
-			if text, _ := a.Text(); r.Own && strings.Contains(text, "${") {
-				return releases, err
-			}
-		}
-	}
-	return nil, nil
+	return err == nil && releases[0].Own && !slices.ContainsFunc(releases[0].Artifacts, func(a *repo.Artifact) bool {
+		text, _ := a.Text()
+		return strings.Contains(text, "${")
+	})
 }
 
 // plan plans what the arguments name.

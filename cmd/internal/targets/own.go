@@ -2,7 +2,6 @@ package targets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -18,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
@@ -39,25 +37,12 @@ func OpenOwn(ctx context.Context, env *cli.Env, name string, s *Source) (*Target
 	if name == "-" || isWebFile(env, name) {
 		return openStream(ctx, env, name)
 	}
-	if s == nil && !open.IsURL(name) {
-		t, err := Open(ctx, env, name, nil)
-		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && transform.MayBeOwn(env.Path(name), not) {
-			r, ownErr := transform.Own(ctx, env.Short(env.Path(name)), transform.Options{Note: note(env)})
-			if ownErr == nil {
-				return resolved(r)
-			}
-			if !errors.Is(ownErr, transform.ErrNotOwn) {
-				return nil, ownErr
-			}
-		}
-		return t, err
-	}
+	own := Source{finished: s == nil}
 	if s != nil {
-		own := *s
-		own.own = true
-		s = &own
+		own = *s
 	}
-	return Open(ctx, env, name, s)
+	own.own = true
+	return Open(ctx, env, name, &own)
 }
 
 // openStream reads the one file of a pipe or of a web server.
@@ -79,8 +64,7 @@ func openStream(ctx context.Context, env *cli.Env, name string) (*Target, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", shown, err)
 	}
-	a := repo.BytesArtifact(shown, data)
-	r, err := transform.OwnFiles(shown, []*repo.Artifact{a})
+	r, err := transform.OwnFile(repo.BytesArtifact(shown, data))
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", shown, err)
 	}
@@ -222,18 +206,4 @@ func Named(env *cli.Env, name string) bool {
 		return err == nil && known
 	}
 	return isConfig(env.Path(name))
-}
-
-// NotOwn adds to the error of a TARGET that it holds templates of users, which the verb does
-// not take.
-func NotOwn(ctx context.Context, env *cli.Env, name string, err error) error {
-	not, ok := errors.AsType[*folder.NotRepositoryError](err)
-	if !ok || !transform.MayBeOwn(env.Path(name), not) {
-		return err
-	}
-	if _, ownErr := transform.Own(ctx, env.Path(name), transform.Options{}); ownErr != nil {
-		return err
-	}
-	return fmt.Errorf("%w\n%s holds templates of your own: lint, vars, images, move-plan, render cluster and render topology "+
-		"take them, but they are not the release of a provider", err, name)
 }

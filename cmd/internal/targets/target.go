@@ -110,19 +110,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 		return openConfig(ctx, env, name)
 	}
 	if s == nil {
-		r, err := folder.Open(ctx, env.Short(dir))
-		if err == nil {
-			return resolved(transform.Finished(r))
-		}
-		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Flat {
-			r, err := transform.Flat(ctx, env.Short(dir), transform.Options{})
-			if err != nil {
-				return nil, err
-			}
-			return resolved(r)
-		}
-		t, err := openComponents(ctx, env, name, err)
-		return t, NotOwn(ctx, env, name, err)
+		s = &Source{finished: true}
 	}
 	o, err := s.Options(env)
 	if err != nil {
@@ -133,11 +121,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	if err == nil {
 		return resolved(r)
 	}
-	t, err := openComponents(ctx, env, name, err)
-	if !s.own {
-		err = NotOwn(ctx, env, name, err)
-	}
-	return t, err
+	return openComponents(ctx, env, name, err)
 }
 
 // resolved is a target that is a folder.

@@ -220,7 +220,7 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
-	if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() {
+	if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() || p.Release.Brings(r.Group(), r.Kind, r.Name) {
 		return
 	}
 	var names []string
