@@ -117,9 +117,9 @@ func ParseProviderURL(raw string, p Provider) (Location, error) {
 
 // ParseURL takes the URL of a release apart for a reader that does not know the
 // provider yet. It accepts what ParseProviderURL does, and what clusterctl does
-// not read: oci://HOST/REPO:TAG, what people paste from a browser, and the same paths on GitHub Enterprise and
-// other known servers. It refuses links to a download on GitHub,
-// which clusterctl treats as a release called "download".
+// not read: oci://HOST/REPO:TAG, what people paste from a browser, also links to a download, which
+// clusterctl treats as a release called "download", and the same paths on GitHub Enterprise and
+// other known servers.
 func ParseURL(raw string, servers Servers) (Location, error) {
 	if rest, ok := strings.CutPrefix(raw, "oci://"); ok {
 		return parseOCI(raw, rest)
@@ -136,12 +136,10 @@ func ParseURL(raw string, servers Servers) (Location, error) {
 			l, err = other, nil
 		}
 	}
-	if err == nil && l.Kind == GitHub {
-		if sound, ok := l.withoutDownload(); ok {
-			return Location{}, &URLError{
-				Message: fmt.Sprintf("%s is a download link, not the URL of a release", raw),
-				Help:    "Use " + sound.URL(),
-			}
+	if sound, ok := l.withoutDownload(); err == nil && ok {
+		switch l = sound; KindOfFile(l.File) {
+		case ClusterTemplate, ClusterClass, Metadata:
+			l.File = "" // no provider is called so
 		}
 	}
 	return l, err
@@ -233,6 +231,8 @@ func (l Location) Place() Place {
 // meant.
 func (l Location) withoutDownload() (Location, bool) {
 	switch {
+	case l.Kind != GitHub:
+		return l, false
 	case l.Version == "download" && l.Root != "" && !strings.Contains(l.Root, "/"):
 		l.Version, l.Root = l.Root, ""
 	case l.Version == Latest && l.Root == "download":

@@ -159,7 +159,7 @@ func ownKind(name, data string) layouts.FileKind {
 	switch kind := layouts.KindOfFile(name); {
 	case kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
 		return kind
-	case !is(ofClusterAPI):
+	case !strings.Contains(data, "cluster.x-k8s.io/") || !is(ofClusterAPI): // most files of a repository
 		return layouts.Asset
 	case is(ownClass) && !is(ownCluster):
 		return layouts.ClusterClass

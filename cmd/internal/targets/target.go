@@ -167,7 +167,7 @@ func openLocation(ctx context.Context, env *cli.Env, raw string, l layouts.Locat
 		return nil, cli.Usagef("%s: %s is not the folder of a provider; the form is file:///FOLDER/LABEL/VERSION/FILE with a label such as infrastructure-foo", raw, l.Label)
 	}
 	p := t.Repository.Providers[0]
-	if l.Version == "latest" {
+	if t.Latest = l.Version == layouts.Latest; t.Latest {
 		if l.Version, err = latest(p); err != nil {
 			return nil, fmt.Errorf("%s: %w", raw, err)
 		}
