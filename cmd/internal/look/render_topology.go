@@ -14,7 +14,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -151,7 +153,8 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 			}
 			all = append(slices.Clip(more), template...)
 		}
-		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != ""}
+		class := classOf(all, name)
+		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: class, Templates: all, Contract: r.contract(class), Changes: r.only != ""}
 		notes, err := topology.Admit(in)
 		if err != nil {
 			return nil, err
@@ -171,6 +174,27 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 		return nil, err
 	}
 	return out, nil
+}
+
+// contract is that of the control plane of a class, if a release defines its kind.
+func (r *topologyRendering) contract(class *clusterclass.Class) contract.Contract {
+	for _, release := range append([]*repo.Release{r.release}, r.more...) {
+		a, references := release.Components(), class.References()
+		if a == nil || len(references) < 2 {
+			continue
+		}
+		data, err := a.Text()
+		if err != nil {
+			continue
+		}
+		for _, o := range manifest.New(a, layouts.Components, data).Objects() {
+			if d := crd.Of(o); d != nil && d.Group == references[1].Group() && d.Kind+contract.Suffix == references[1].Kind {
+				of, _, _ := contract.DefaultProfile().Choose(d)
+				return of
+			}
+		}
+	}
+	return ""
 }
 
 // with are the flavors whose templates hold a text, sorted.
