@@ -44,69 +44,66 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 		}
 		o.note(false, "%s %s", entry.Path, entry.Why)
 	}
-	alone := len(all) > 0 && only != "" && all[0].Name == only
 	var beside []*repo.Artifact
-	if alone {
-		all, beside, made = all[:1], all[1:], nil
+	if only != "" {
+		n := slices.IndexFunc(all, func(a *repo.Artifact) bool { return a.Name == only }) + 1
+		all, beside = all[:n], all[n:]
 	}
-	out, left, err := ownFiles(name, all)
-	if err != nil && !errors.Is(err, ErrNotOwn) {
+	r, left, err := ownFiles(name, all)
+	if err != nil {
 		return nil, err
 	}
 	for _, m := range made {
-		if only == "" || slices.ContainsFunc(m.Files, func(a *repo.Artifact) bool { return a.Name == only }) {
-			if _, unread, err := ownFiles(m.Path, m.Files); err == nil || len(unread) > 0 {
-				left = append(left, &folder.Made{Path: m.Path, Program: m.Program, Command: m.Command})
-			}
+		if in, texts, err := ownFiles(m.Path, m.Files); err == nil && len(in.Artifacts)+len(texts) > 0 {
+			left = append(left, m)
 		}
 	}
-	var notes []string
-	for _, of := range phrase.Groups(left, func(m *folder.Made) string { return m.Program }) {
-		at, which := of[0], "FOLDER"
-		if len(of) == 1 {
-			which = at.Path
-		}
-		paths := phrase.Few(phrase.List(of, func(m *folder.Made) string { return m.Path }), 10)
-		if at.Command == "" {
-			notes = append(notes, fmt.Sprintf("%s: %s; check what it makes of them", paths, at.Program))
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("%s makes the objects of %s; check what it makes: %s %s | clusterctl-repo lint -", at.Program, paths, at.Command, which))
+	if len(r.Artifacts) == 0 && len(left) == 0 {
+		return nil, ErrNotOwn
 	}
-	if err != nil && len(notes) > 0 {
-		return nil, wrongf("%s holds no template that can be read as it is: %s", name, strings.Join(notes, "\n"))
-	}
-	if err != nil {
-		return nil, err
+	notes := phrase.List(left, func(m *folder.Made) string {
+		return fmt.Sprintf("%s is text for %s; check what it makes of it: %s | clusterctl-repo lint -", m.Path, m.Program, m.Command)
+	})
+	if len(r.Artifacts) == 0 {
+		return nil, wrongf("%s", strings.Join(notes, "\n"))
 	}
 	for _, note := range notes {
 		o.note(false, "not read: %s", note)
 	}
-	r := out.Repository.Providers[0].Releases[0]
 	if more, _, err := ownFiles(dir, beside); err == nil {
-		r.Beside = append(r.Beside, slices.Concat(more.Repository.Providers[0].Releases[0].Artifacts, more.Repository.Providers[0].Releases[0].Beside)...)
+		r.Beside = slices.Concat(r.Beside, more.Artifacts, more.Beside)
 	}
 	rest := ""
 	if n := len(all) - len(r.Artifacts); n > 0 {
 		rest = "; not read, because they hold no object of Cluster API: " + phrase.Count(n, "file")
 	}
 	o.note(false, "treating %s as templates of your own (%s)%s", name, phrase.Count(len(r.Artifacts), "file"), rest)
-	return out, nil
+	return ownRelease(r), nil
+}
+
+func ownRelease(r *repo.Release) *Resolved {
+	p := &repo.Provider{Path: r.Path, Releases: []*repo.Release{r}}
+	return &Resolved{Repository: &repo.Repository{Path: r.Path, Providers: []*repo.Provider{p}}, Partial: true, Guessed: true}
 }
 
 // OwnFile is Own for a file that is at hand.
 func OwnFile(a *repo.Artifact) (*Resolved, error) {
-	out, left, err := ownFiles(a.Name, []*repo.Artifact{a})
-	if len(left) > 0 {
-		err = wrongf("%s: %s; check what it makes of it", a.Name, left[0].Program)
+	r, left, err := ownFiles(a.Name, []*repo.Artifact{a})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(left) > 0:
+		return nil, wrongf("%s is not YAML, but text for %s", a.Name, left[0].Program)
+	case len(r.Artifacts) == 0:
+		return nil, wrongf("%s %w", a.Name, ErrNotOwn)
 	}
-	return out, err
+	return ownRelease(r), nil
 }
 
 // ownFiles takes the files that hold an object of Cluster API. Those that are text for another
 // program are left.
-func ownFiles(name string, all []*repo.Artifact) (out *Resolved, left []*folder.Made, err error) {
-	release := &repo.Release{Path: name, Own: true}
+func ownFiles(name string, all []*repo.Artifact) (r *repo.Release, left []*folder.Made, err error) {
+	r = &repo.Release{Path: name, Own: true}
 	for _, a := range all {
 		data, err := a.Text()
 		if err != nil {
@@ -114,20 +111,16 @@ func ownFiles(name string, all []*repo.Artifact) (out *Resolved, left []*folder.
 		}
 		switch kind := ownKind(a.Name, data); {
 		case kind == layouts.Asset && ownBeside().MatchString(data):
-			release.Beside = append(release.Beside, a.As(layouts.ClusterTemplate))
+			r.Beside = append(r.Beside, a.As(layouts.ClusterTemplate))
 		case kind == layouts.Asset:
 		case templated(data):
-			left = append(left, &folder.Made{Path: a.Path, Program: "not YAML, but text for Helm or another program"})
+			left = append(left, &folder.Made{Path: a.Path, Program: "Helm or another program", Command: "helm template CHART"})
 		default:
-			release.Artifacts = append(release.Artifacts, a.As(kind))
+			r.Artifacts = append(r.Artifacts, a.As(kind))
 		}
 	}
-	if len(release.Artifacts) == 0 {
-		return nil, left, ErrNotOwn
-	}
-	release.Sort()
-	p := &repo.Provider{Path: name, Releases: []*repo.Release{release}}
-	return &Resolved{Repository: &repo.Repository{Path: name, Providers: []*repo.Provider{p}}, Partial: true, Guessed: true}, left, nil
+	r.Sort()
+	return r, left, nil
 }
 
 // templated reports whether a text is not YAML because of actions of Go templates.
@@ -135,12 +128,12 @@ func templated(data string) bool {
 	if !strings.Contains(data, "{{") {
 		return false
 	}
-	f := yamldoc.NewFile("", []byte(data))
-	return slices.ContainsFunc(yamldoc.Parse(f).Docs, func(d *yamldoc.Document) bool {
+	lines := strings.Split(data, "\n")
+	return slices.ContainsFunc(yamldoc.Parse(yamldoc.NewFile("", []byte(data))).Docs, func(d *yamldoc.Document) bool {
 		if d.Err == nil {
 			return false
 		}
-		near := strings.Join(strings.Split(data, "\n")[max(d.Err.Pos.Line-2, 0):max(d.Err.Pos.Line, 0)], "")
+		near := strings.Join(lines[max(d.Err.Pos.Line-2, 0):max(d.Err.Pos.Line, 0)], "")
 		return strings.Contains(near, "{{") || strings.Contains(near, "}}")
 	})
 }

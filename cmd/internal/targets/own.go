@@ -71,7 +71,7 @@ func openStream(ctx context.Context, env *cli.Env, name string) (*Target, error)
 	}
 	r, err := transform.OwnFile(repo.BytesArtifact(shown, data))
 	if err != nil {
-		return nil, cli.Usagef("%s: %w", shown, err)
+		return nil, err
 	}
 	t, err := resolved(r)
 	if err == nil {

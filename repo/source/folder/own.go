@@ -19,10 +19,11 @@ import (
 // mostFiles bounds the files of a folder that Files lists.
 const mostFiles = 10_000
 
-// Made is a folder of files that another program makes objects of.
+// Made are files that another program makes objects of.
 type Made struct {
+	// Path is their folder, or the file.
 	Path string
-	// Program is its name, and Command prints what it makes of a folder.
+	// Program is the name of the program, and Command prints what it makes of them.
 	Program, Command string
 	Files            []*repo.Artifact
 }
@@ -101,7 +102,7 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 }
 
 // helm is a chart.
-func helm(dir string) *Made { return &Made{Path: dir, Program: "Helm", Command: "helm template"} }
+func helm(dir string) *Made { return &Made{Path: dir, Program: "Helm", Command: "helm template " + dir} }
 
 // chartAbove is the chart that has a folder among its templates; empty if there is none.
 func chartAbove(dir string) string {
@@ -127,7 +128,7 @@ func (r *reader) made(dir, only string, entries []fs.DirEntry) *Made {
 		case "kustomization.yaml", "kustomization.yml", "Kustomization":
 			data, err := repo.NewArtifact(name, r.join(name), 0, r.opener(name)).Text()
 			if err == nil && !onlyLists(data) && (only == "" || strings.Contains(data, only)) {
-				return &Made{Path: r.join(dir), Program: "kustomize", Command: "kustomize build"}
+				return &Made{Path: r.join(dir), Program: "kustomize", Command: "kustomize build " + r.join(dir)}
 			}
 		}
 	}
