@@ -117,9 +117,9 @@ func ParseProviderURL(raw string, p Provider) (Location, error) {
 
 // ParseURL takes the URL of a release apart for a reader that does not know the
 // provider yet. It accepts what ParseProviderURL does, and what clusterctl does
-// not read: oci://HOST/REPO:TAG, what people paste from a browser, and the same paths on GitHub Enterprise and
-// other known servers. It refuses links to a download on GitHub,
-// which clusterctl treats as a release called "download".
+// not read: oci://HOST/REPO:TAG, what people paste from a browser, also links to a download, which
+// clusterctl treats as a release called "download", and the same paths on GitHub Enterprise and
+// other known servers.
 func ParseURL(raw string, servers Servers) (Location, error) {
 	if rest, ok := strings.CutPrefix(raw, "oci://"); ok {
 		return parseOCI(raw, rest)
@@ -127,88 +127,48 @@ func ParseURL(raw string, servers Servers) (Location, error) {
 	if u, err := url.Parse(raw); err == nil && (u.Scheme == "file" || u.Scheme == "") {
 		return parseLocal(raw, u)
 	}
-	if l, ok := parsePasted(raw, servers); ok {
-		return l, nil
-	}
-	l, err := ParseProviderURL(raw, Provider{})
-	if err != nil {
-		if other, ok := parseOther(raw, servers); ok {
-			l, err = other, nil
+	if kind, server, u, ok := onForge(raw, servers); ok {
+		l, err := parseGitLab(u)
+		if kind == GitHub {
+			l, err = parsePasted(u)
 		}
-	}
-	if err == nil && l.Kind == GitHub {
-		if sound, ok := l.withoutDownload(); ok {
-			return Location{}, &URLError{
-				Message: fmt.Sprintf("%s is a download link, not the URL of a release", raw),
-				Help:    "Use " + sound.URL(),
+		if err == nil {
+			if server != "https://"+gitHubHost {
+				l.Host = u.Host
 			}
+			if server != "https://"+gitHubHost && (kind == GitHub || server != "https://"+u.Host || !strings.HasPrefix(u.Host, gitLabHostPrefix)) {
+				l.Server = server
+			}
+			return l, nil
 		}
 	}
-	return l, err
+	return ParseProviderURL(raw, Provider{})
 }
 
-// parsePasted reads the address of a repository on GitHub, of its releases, or of one of them,
-// as it stands in a browser.
-func parsePasted(raw string, servers Servers) (Location, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return Location{}, false
-	}
-	kind, root := forge(u, servers)
-	name, ok := strings.CutPrefix(u.Path, strings.TrimSuffix("/"+root, "/")+"/")
-	server := strings.TrimSuffix(u.Scheme+"://"+u.Host+"/"+root, "/")
-	parts := strings.Split(strings.Trim(name, "/"), "/")
-	if kind != GitHub || !ok || len(parts) < 2 || parts[0] == "" || len(parts) > 2 && parts[2] != "releases" ||
-		u.Scheme == "http" && server != servers.GitHub {
-		return Location{}, false
+// parsePasted reads the address of a repository on GitHub, of its releases, of one of them or of
+// a file in it, also as it stands in a browser.
+func parsePasted(u *url.URL) (Location, error) {
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	if len(parts) < 2 || parts[0] == "" || len(parts) > 2 && parts[2] != "releases" {
+		return parseGitHub(u)
 	}
 	l := Location{Kind: GitHub, Owner: parts[0], Repository: strings.TrimSuffix(parts[1], ".git"), Version: Latest}
-	if server != "https://"+gitHubHost {
-		l.Host, l.Server = u.Host, server
-	}
 	switch {
 	case len(parts) > 4 && parts[3] == "tag":
 		l.Version = strings.Join(parts[4:], "/")
 	case len(parts) == 4 && parts[3] != "tag" && parts[3] != "download":
 		l.Version = parts[3]
 	case len(parts) > 3:
-		return Location{}, false
-	}
-	return l, true
-}
-
-// parseOther reads the URL of a release on a forge that clusterctl does not
-// know.
-func parseOther(raw string, servers Servers) (Location, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return Location{}, false
-	}
-	kind, root := forge(u, servers)
-	server := u.Scheme + "://" + u.Host
-	if root != "" {
-		rest, ok := strings.CutPrefix(u.Path, "/"+root+"/")
-		if !ok {
-			return Location{}, false
+		l, err := parseGitHub(u)
+		if sound, ok := l.withoutDownload(); ok {
+			switch l = sound; KindOfFile(l.File) {
+			case ClusterTemplate, ClusterClass, Metadata:
+				l.File = "" // no provider is called so
+			}
 		}
-		server += "/" + root
-		raw := strings.TrimPrefix(u.EscapedPath(), "/"+root)
-		u.Path, u.RawPath = "/"+rest, raw
+		return l, err
 	}
-	if u.Scheme == "http" && server != servers.GitHub && server != servers.GitLab {
-		return Location{}, false
-	}
-	var l Location
-	switch kind {
-	case GitHub:
-		l, err = parseGitHub(u)
-	case GitLab:
-		l, err = parseGitLab(u)
-	default:
-		return Location{}, false
-	}
-	l.Host, l.Server = u.Host, server
-	return l, err == nil
+	return l, nil
 }
 
 // Place returns where a published release is; File and Version apart.

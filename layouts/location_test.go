@@ -79,8 +79,8 @@ func TestParseURL(t *testing.T) {
 	}{
 		{url: "file:///r/anything/v1.0.0/c.yaml", want: Location{Base: "/r", Label: "anything", Version: "v1.0.0", File: "c.yaml"}},
 		{url: "https://github.com/o/r/releases/v1/c.yaml", want: Location{Kind: GitHub, Owner: "o", Repository: "r", Version: "v1", File: "c.yaml"}},
-		{url: "https://github.com/o/r/releases/download/v1.0.0/c.yaml", message: "Use https://github.com/o/r/releases/v1.0.0/c.yaml"},
-		{url: "https://github.com/o/r/releases/latest/download/c.yaml", message: "Use https://github.com/o/r/releases/latest/c.yaml"},
+		{url: "https://github.com/o/r/releases/download/v1.0.0/c.yaml", want: Location{Kind: GitHub, Owner: "o", Repository: "r", Version: "v1.0.0", File: "c.yaml"}},
+		{url: "https://github.com/o/r/releases/latest/download/cluster-template.yaml", want: Location{Kind: GitHub, Owner: "o", Repository: "r", Version: "latest"}},
 		{url: "https://github.com/o/r", want: Location{Kind: GitHub, Owner: "o", Repository: "r", Version: "latest"}},
 		{url: "https://github.com/o/r.git", want: Location{Kind: GitHub, Owner: "o", Repository: "r", Version: "latest"}},
 		{url: "https://github.com/o/r/releases/?page=2", want: Location{Kind: GitHub, Owner: "o", Repository: "r", Version: "latest"}},

@@ -83,21 +83,17 @@ func parseForge(raw string, servers Servers) (Place, error) {
 	if u.RawQuery != "" || u.Fragment != "" {
 		return Place{}, fmt.Errorf("%s: a destination ends with the name of the project", raw)
 	}
-	name := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	server := u.Scheme + "://" + u.Host
-	kind, root := forge(u, servers)
-	if kind != GitHub && kind != GitLab {
+	if kind, _ := forge(u, servers); kind != GitHub && kind != GitLab {
 		return Place{}, fmt.Errorf("%s: the host %s is unknown; a destination is https://github.com/OWNER/REPO, or a project on a host whose name begins with gitlab. or github., or on the one in GITHUB_SERVER_URL or CI_SERVER_URL", raw, u.Host)
 	}
-	if rest, ok := strings.CutPrefix(name, root+"/"); ok && root != "" {
-		name, server = rest, server+"/"+root
-	}
-	if u.Scheme == "http" && server != servers.GitHub && server != servers.GitLab {
+	kind, server, u, ok := onForge(raw, servers)
+	if !ok {
 		return Place{}, fmt.Errorf("%s: write https; nothing is sent without encryption", raw)
 	}
-	if rest, ok := strings.CutPrefix(u.EscapedPath(), strings.TrimSuffix("/"+root, "/")+gitLabAPIPrefix); ok && kind == GitLab {
+	if rest, ok := strings.CutPrefix(u.EscapedPath(), gitLabAPIPrefix); ok && kind == GitLab {
 		return parsePackage(raw, server, strings.TrimSuffix(rest, "/"))
 	}
+	name := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
 		if part == "" || part == "." || part == ".." || part == "-" {
@@ -126,6 +122,21 @@ func parsePackage(raw, server, rest string) (Place, error) {
 	out := Place{Kind: GitLab, Server: server, Name: project, Version: parts[4], File: parts[5]}
 	out.Package, err = url.PathUnescape(parts[3])
 	return out, err
+}
+
+// onForge takes an address on a forge apart: what kind that is, where it is, and the path below.
+func onForge(raw string, servers Servers) (kind LocationKind, server string, u *url.URL, ok bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return Local, "", nil, false
+	}
+	kind, root := forge(u, servers)
+	server = u.Scheme + "://" + u.Host
+	if rest, ok := strings.CutPrefix(u.Path, "/"+root+"/"); ok && root != "" {
+		server += "/" + root
+		u.Path, u.RawPath = "/"+rest, strings.TrimPrefix(u.EscapedPath(), "/"+root)
+	}
+	return kind, server, u, kind != Local && (u.Scheme == "https" || server == servers.GitHub || server == servers.GitLab)
 }
 
 // forge tells which kind of server a URL leads to, and below which path the

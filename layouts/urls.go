@@ -33,8 +33,8 @@ func (p Provider) URLProblem(raw string) (Location, urlProblem) {
 		}
 		return l, urlProblem{}
 	case GitHub:
-		if _, err := ParseURL(raw, Servers{}); errors.As(err, &refused) {
-			return l, urlProblem{"REPO009", refused.Message, refused.Help + "."}
+		if sound, ok := l.withoutDownload(); ok {
+			return l, urlProblem{"REPO009", raw + " is a download link, not the URL of a release", "Use " + sound.URL() + "."}
 		}
 		if l.Version == Latest {
 			return l, urlProblem{}

@@ -281,6 +281,9 @@ type Release struct {
 	// Titles are the names that a registry lists, with the checksums of what they name: those
 	// of the files, and more names of the same files for other readers. Other places have none.
 	Titles map[string]Sum
+	// Beside are more files of users, which are not judged: those next to one that was named
+	// alone, and those with objects that templates name, such as Secrets.
+	Beside []*Artifact
 	// Incomplete says why the place may hold more files than Artifacts, in words
 	// that follow the path; it is empty if the place lists all its files.
 	Incomplete string

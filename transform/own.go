@@ -1,75 +1,147 @@
 package transform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // ErrNotOwn is the error of Own for what holds no template of a user.
-var ErrNotOwn = errors.New("it holds no YAML file with an object of Cluster API")
+var ErrNotOwn = errors.New("holds no YAML file with an object of Cluster API")
 
 // Own takes files as templates, ClusterClasses and Clusters of users, each as what it holds:
-// one release that belongs to no provider. Of files without an object of Cluster API only the
-// number is given.
+// one release that belongs to no provider. What another program has to make first is not read,
+// and of files without an object of Cluster API only the number is given.
 func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
-	all, odd, err := folder.Files(ctx, name)
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, files.Cause(err))
+	}
+	dir, only := name, ""
+	if !info.IsDir() {
+		dir, only = filepath.Split(name)
+	}
+	all, made, odd, err := folder.Files(ctx, cmp.Or(dir, "."), only)
 	if err != nil {
 		return nil, err
 	}
-	out, err := OwnFiles(name, all)
 	for _, entry := range odd {
 		if entry.Kind == repo.OddUnreadable {
 			return nil, fmt.Errorf("%s %s", entry.Path, entry.Why) // what was not read is not in order
 		}
 		o.note(false, "%s %s", entry.Path, entry.Why)
 	}
+	var beside []*repo.Artifact
+	if only != "" {
+		n := slices.IndexFunc(all, func(a *repo.Artifact) bool { return a.Name == only }) + 1
+		all, beside = all[:n], all[n:]
+	}
+	r, left, err := ownFiles(name, all)
 	if err != nil {
 		return nil, err
 	}
-	n := len(out.Repository.Providers[0].Releases[0].Artifacts)
-	rest := ""
-	if n < len(all) {
-		rest = "; not read, because they hold no object of Cluster API: " + phrase.Count(len(all)-n, "file")
+	for _, m := range made {
+		if in, texts, err := ownFiles(m.Path, m.Files); err == nil && len(in.Artifacts)+len(texts) > 0 {
+			left = append(left, m)
+		}
 	}
-	o.note(false, "treating %s as templates of your own (%s)%s", name, phrase.Count(n, "file"), rest)
-	return out, nil
+	if len(r.Artifacts) == 0 && len(left) == 0 {
+		return nil, ErrNotOwn
+	}
+	notes := phrase.List(left, func(m *folder.Made) string {
+		return fmt.Sprintf("%s is text for %s; check what it makes of it: %s | clusterctl-repo lint -", m.Path, m.Program, m.Command)
+	})
+	if len(r.Artifacts) == 0 {
+		return nil, wrongf("%s", strings.Join(notes, "\n"))
+	}
+	for _, note := range notes {
+		o.note(false, "not read: %s", note)
+	}
+	if more, _, err := ownFiles(dir, beside); err == nil {
+		r.Beside = slices.Concat(r.Beside, more.Artifacts, more.Beside)
+	}
+	rest := ""
+	if n := len(all) - len(r.Artifacts); n > 0 {
+		rest = "; not read, because they hold no object of Cluster API: " + phrase.Count(n, "file")
+	}
+	o.note(false, "treating %s as templates of your own (%s)%s", name, phrase.Count(len(r.Artifacts), "file"), rest)
+	return ownRelease(r), nil
 }
 
-// OwnFiles is Own for files that are at hand.
-func OwnFiles(name string, all []*repo.Artifact) (*Resolved, error) {
-	release := &repo.Release{Path: name, Own: true}
+func ownRelease(r *repo.Release) *Resolved {
+	p := &repo.Provider{Path: r.Path, Releases: []*repo.Release{r}}
+	return &Resolved{Repository: &repo.Repository{Path: r.Path, Providers: []*repo.Provider{p}}, Partial: true, Guessed: true}
+}
+
+// OwnFile is Own for a file that is at hand.
+func OwnFile(a *repo.Artifact) (*Resolved, error) {
+	r, left, err := ownFiles(a.Name, []*repo.Artifact{a})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(left) > 0:
+		return nil, wrongf("%s is not YAML, but text for %s", a.Name, left[0].Program)
+	case len(r.Artifacts) == 0:
+		return nil, wrongf("%s %w", a.Name, ErrNotOwn)
+	}
+	return ownRelease(r), nil
+}
+
+// ownFiles takes the files that hold an object of Cluster API. Those that are text for another
+// program are left.
+func ownFiles(name string, all []*repo.Artifact) (r *repo.Release, left []*folder.Made, err error) {
+	r = &repo.Release{Path: name, Own: true}
 	for _, a := range all {
 		data, err := a.Text()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if kind := ownKind(a.Name, data); kind != layouts.Asset {
-			release.Artifacts = append(release.Artifacts, a.As(kind))
+		switch kind := ownKind(a.Name, data); {
+		case kind == layouts.Asset && ownBeside().MatchString(data):
+			r.Beside = append(r.Beside, a.As(layouts.ClusterTemplate))
+		case kind == layouts.Asset:
+		case templated(data):
+			left = append(left, &folder.Made{Path: a.Path, Program: "Helm or another program", Command: "helm template CHART"})
+		default:
+			r.Artifacts = append(r.Artifacts, a.As(kind))
 		}
 	}
-	if len(release.Artifacts) == 0 {
-		return nil, ErrNotOwn
+	r.Sort()
+	return r, left, nil
+}
+
+// templated reports whether a text is not YAML because of actions of Go templates.
+func templated(data string) bool {
+	if !strings.Contains(data, "{{") {
+		return false
 	}
-	release.Sort()
-	p := &repo.Provider{Path: name, Releases: []*repo.Release{release}}
-	return &Resolved{Repository: &repo.Repository{Path: name, Providers: []*repo.Provider{p}}, Partial: true, Guessed: true}, nil
+	lines := strings.Split(data, "\n")
+	return slices.ContainsFunc(yamldoc.Parse(yamldoc.NewFile("", []byte(data))).Docs, func(d *yamldoc.Document) bool {
+		if d.Err == nil {
+			return false
+		}
+		near := strings.Join(lines[max(d.Err.Pos.Line-2, 0):max(d.Err.Pos.Line, 0)], "")
+		return strings.Contains(near, "{{") || strings.Contains(near, "}}")
+	})
 }
 
 var (
-	ofClusterAPI = phrase.Pattern(`(?m)^[ \t-]*["']?apiVersion["']?:[ \t]*["']?((addons|bootstrap|controlplane|infrastructure|ipam|runtime|[a-z0-9-]+\.[a-z0-9.-]+)\.)?cluster\.x-k8s\.io/`)
+	ofClusterAPI = phrase.Pattern(`(?m)^([ \t]*"|([ \t]*-[ \t]+)?'?)apiVersion["']?:[ \t]*["']?((addons|bootstrap|controlplane|infrastructure|ipam|runtime|[a-z0-9-]+\.[a-z0-9.-]+)\.)?cluster\.x-k8s\.io/`)
 	ownClass     = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?ClusterClass\b`)
+	ownBeside    = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?(ConfigMap|Secret|SealedSecret|ExternalSecret|ServiceAccount|Role)\b`)
 	ownCluster   = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?Cluster\b["']?[ \t]*(#.*)?$`)
 )
 
@@ -80,7 +152,7 @@ func ownKind(name, data string) layouts.FileKind {
 	switch kind := layouts.KindOfFile(name); {
 	case kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
 		return kind
-	case !is(ofClusterAPI):
+	case !strings.Contains(data, "cluster.x-k8s.io/") || !is(ofClusterAPI): // most files of a repository
 		return layouts.Asset
 	case is(ownClass) && !is(ownCluster):
 		return layouts.ClusterClass
@@ -88,17 +160,14 @@ func ownKind(name, data string) layouts.FileKind {
 	return layouts.ClusterTemplate
 }
 
-// MayBeOwn reports whether what is not a repository may be templates of users: it is there, and
-// has neither a file of a release nor of a provider's source tree.
-func MayBeOwn(name string, not *folder.NotRepositoryError) bool {
-	if not.Flat || errors.Is(not, fs.ErrNotExist) {
-		return false
-	}
+// mayBeOwn reports whether what is not a repository may be templates of users: it has neither
+// a file of a release nor one of a provider's source tree.
+func mayBeOwn(name string, not *folder.NotRepositoryError) bool {
 	if not.File {
 		kind := layouts.KindOfFile(filepath.Base(name))
 		return kind != layouts.Components && kind != layouts.Metadata && !slices.Contains([]string{".tar", ".tgz", ".gz"}, filepath.Ext(name))
 	}
-	return !slices.ContainsFunc([]string{"go.mod", "PROJECT", config.FileName, "." + config.FileName}, func(marker string) bool {
+	return !slices.ContainsFunc(append([]string{"PROJECT", layouts.MetadataFile}, ConfigNames...), func(marker string) bool {
 		_, err := os.Lstat(filepath.Join(name, marker))
 		return err == nil
 	})

@@ -47,34 +47,43 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		return finished(r, &o)
 	}
 	not, ok := errors.AsType[*folder.NotRepositoryError](err)
-	own := ok && o.Own && MayBeOwn(dir, not)
-	if own && !not.Source {
-		if t, err := Own(ctx, dir, o); !errors.Is(err, ErrNotOwn) {
-			return t, err
+	own := func(err error) (*Resolved, error) {
+		if !mayBeOwn(dir, not) {
+			return nil, err
+		}
+		switch t, ownErr := Own(ctx, dir, o); {
+		case errors.Is(ownErr, ErrNotOwn) && o.Own && err != nil:
+			return nil, wrongf("%s %w\n%w", dir, ownErr, err)
+		case errors.Is(ownErr, ErrNotOwn):
+			return nil, err
+		case !o.Own && ownErr == nil:
+			return nil, wrongf("%w\n%s holds templates of your own: lint, vars, images, move-plan, render cluster and render topology "+
+				"take them, but they are not the release of a provider", err, dir)
+		default:
+			return t, ownErr
 		}
 	}
 	switch {
 	case !ok:
 		return nil, err
-	case errors.Is(err, fs.ErrNotExist), not.File:
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, wrong(err)
 	case not.Flat:
 		return Flat(ctx, dir, o)
-	case o.Finished:
-		return nil, wrong(err)
+	case not.File, o.Finished:
+		return own(wrong(err))
+	case o.Own && !not.Source:
+		if t, err := own(nil); t != nil || err != nil {
+			return t, err
+		}
 	}
 	o.Tolerant = true
 	t, detectErr := Open(dir, o)
-	if detectErr != nil {
-		if own && not.Source {
-			if t, err := Own(ctx, dir, o); !errors.Is(err, ErrNotOwn) {
-				return t, err
-			}
-		}
-		if not.Source {
-			return nil, detectErr // it is one, and this is what is wrong with it
-		}
-		return nil, wrong(fmt.Errorf("%w\nit is not a source tree either: %w", err, detectErr))
+	switch {
+	case detectErr != nil && not.Source:
+		return own(detectErr) // it may be one, and this is what is wrong with it
+	case detectErr != nil:
+		return own(wrong(fmt.Errorf("%w\nit is not a source tree either: %w", err, detectErr)))
 	}
 	guessed := o.Version.IsZero()
 	if guessed {

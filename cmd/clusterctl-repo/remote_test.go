@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -62,11 +63,18 @@ func TestRemoteScripts(t *testing.T) {
 			f.gitHub.AddRepository(github.Repository{Owner: "acme", Name: "secret", Private: true})
 			f.gitHub.AddRepository(github.Repository{Owner: "acme", Name: "infrastructure-foo"})
 			f.gitHub.AddRepository(github.Repository{Owner: "acme", Name: "bootstrap-foo"})
+			f.gitHub.AddRepository(github.Repository{Owner: "kubernetes-sigs", Name: "cluster-api-provider-azure"})
 			f.gitLab.AddToken(gitlab.Token{Secret: gitLabToken, User: "publisher"})
 			for _, path := range []string{"acme/provider", "acme/teams/provider"} {
 				f.gitLab.AddProject(gitlab.Project{Path: path, Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}})
 			}
 			hosts := proxy.Hosts{}.Add(f.gitHub, github.Hosts("github.com")...).Add(f.gitLab, gitlab.Hosts("gitlab.example.com")...)
+			raw := http.FileServer(http.Dir(filepath.Join(env.WorkDir, "raw")))
+			hosts["raw.githubusercontent.com"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if raw.ServeHTTP(w, r); r.Header.Get("Authorization") != "" {
+					t.Errorf("%s was asked for with a credential", r.URL)
+				}
+			})
 			p, err := proxy.New(env.WorkDir, hosts)
 			if err != nil {
 				return err

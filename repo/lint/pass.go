@@ -108,8 +108,8 @@ func (r *Release) Defines(group, kind string) (*crd.CRD, *Release) {
 // Brings reports whether the components of the release, or of one in Options.With, hold
 // an object, or a file of users does that is a part of all others.
 func (r *Release) Brings(group, kind, name string) bool {
-	return r.parts().Find(group, kind, name) != nil || slices.ContainsFunc(append(slices.Clip(r.with()), r), func(r *Release) bool {
-		return r.Installed().Find(group, kind, name) != nil
+	return slices.ContainsFunc(append(slices.Clip(r.with()), r), func(r *Release) bool {
+		return r.Installed().Find(group, kind, name) != nil || r.parts().Find(group, kind, name) != nil
 	})
 }
 
@@ -121,27 +121,30 @@ func (r *Release) IsPart(f *File) bool {
 		!slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool { return o.Kind == "Cluster" })
 }
 
-// ClassFile returns the file from which a ClusterClass comes: the one that clusterctl reads.
-// Files of users may have any name, and use classes of Options.With.
-func (r *Release) ClassFile(name string) *File {
+// ClassFile returns the file from which the ClusterClass of a Cluster in a file comes: the one
+// that clusterctl reads. Files of users may have any name, and use classes of Options.With.
+func (r *Release) ClassFile(of *File, name string) *File {
 	file := layouts.ClusterClassFile(name)
 	if f := r.File(file); f != nil || !r.Own {
 		return f
 	}
-	own := phrase.Only(r.WithClasses(), func(f *File) bool {
+	has := func(f *File) bool {
 		return strings.Contains(f.Raw.Data, name) && slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
 			return o.Kind == "ClusterClass" && o.Name == name
 		})
-	})
-	switch {
-	case len(own) == 1:
-		return own[0]
-	case len(own) > 1:
-		return nil // which of them is meant is not known
 	}
-	for _, w := range r.with() {
-		if f := w.File(file); f != nil {
+	if has(of) {
+		return of
+	}
+	for _, in := range append([]*Release{r}, r.with()...) {
+		if f := in.File(file); f != nil {
 			return f
+		}
+		switch all := phrase.Only(in.WithClasses(), has); {
+		case len(all) == 1:
+			return all[0]
+		case len(all) > 1:
+			return nil // which of them is meant is not known
 		}
 	}
 	return nil
@@ -309,7 +312,15 @@ func (r *Release) OfKind(kind layouts.FileKind) []*File {
 // WithClasses are the files that hold a ClusterClass or a Cluster that uses one. Rules
 // that look for these in other files than their own ask for them here, because all
 // other templates may have to be parsed again. Only file and release rules may ask.
-func (r *Release) WithClasses() []*File { return r.classes() }
+func (r *Release) WithClasses() []*File {
+	out := r.classes()
+	for _, w := range r.with() {
+		if r.Own && w.Own {
+			out = append(slices.Clip(out), w.classes()...)
+		}
+	}
+	return out
+}
 
 // hasClass reports whether a file belongs to WithClasses.
 func hasClass(f *File) bool {

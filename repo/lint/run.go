@@ -302,10 +302,10 @@ func (r *part) open(release *Release) {
 			class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
 			switch {
 			case !strings.HasSuffix("."+o.Group, "."+clusterclass.Group) || o.Kind == "":
-			case o.Kind == "Cluster" && class != "" && release.ClassFile(class) == nil && !slices.Contains(classes, class):
+			case o.Kind == "Cluster" && class != "" && release.ClassFile(f, class) == nil && !slices.Contains(classes, class):
 				classes = append(classes, class)
 			default:
-				if _, core := contract.CoreSchema(o.Group, o.Kind, o.Version); !core && release.CRD(o.Group, o.Kind) == nil {
+				if _, core := contract.CoreSchema(o.Group, o.Kind, string(contract.V1Beta2)); !core && release.CRD(o.Group, o.Kind) == nil {
 					kinds[o.Kind] = true
 				}
 			}
@@ -327,6 +327,11 @@ func (r *part) release(provider *provider, release *repo.Release) *Release {
 	view := &Release{Release: release, Guessed: r.opts.Guessed}
 	view.Parsed, _ = layouts.ParseVersion(release.Version)
 	view.with = r.with
+	if len(release.Beside) > 0 {
+		silent := &part{run: r.run} // they are not judged
+		beside := silent.beside(&repo.Release{Path: release.Path, Own: true, Artifacts: release.Beside})
+		view.with = func() []*Release { return append(slices.Clip(r.with()), beside) }
+	}
 	view.Files = r.read(release)
 	view.index(r.opts.Profile)
 	if !release.Own {

@@ -390,8 +390,8 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 		env.Warn("%v", err)
 	}
 	o.Foreign = o.Foreign || t.Remote
-	if open.IsURL(name) && t.File != "" {
-		o.URL = name
+	if l, err := targets.ParseURL(env, name); open.IsURL(name) && err == nil && t.File != "" {
+		o.URL = l.URL() // not the link to a download
 	}
 	o.Unfound = oci.Unfound(t.Repository)
 	return check.Repository(ctx, t.Repository, t.Partial, o)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -145,47 +146,32 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 		d, err := m.read(ctx, name)
 		return nil, d, err
 	}
-	t, err := targets.Open(ctx, m.env, name, nil)
-	if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && !errors.Is(err, fs.ErrNotExist) {
-		var d *move.Dump
-		var unread error
-		if !not.Source {
-			if d, unread = m.read(ctx, name); unread == nil && d.Exist() {
-				return nil, d, nil // with variables that belong to scripts
-			}
-		}
-		if releases, err := m.templates(ctx, name); releases != nil || err != nil {
-			return releases, nil, err
-		}
-		if !not.Source {
-			return nil, d, unread
-		}
-		t, err = targets.Open(ctx, m.env, name, &m.source)
-	} else if err == nil && t.From == nil {
-		t, err = targets.Open(ctx, m.env, name, &m.source) // with its version and provider
+	t, err := targets.OpenOwn(ctx, m.env, name, &m.source)
+	not, ok := errors.AsType[*folder.NotRepositoryError](err)
+	if ok && !not.Source && !errors.Is(err, fs.ErrNotExist) {
+		d, err := m.read(ctx, name)
+		return nil, d, err
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	releases, err := t.Newest()
+	if err == nil && releases[0].Own {
+		before := m.failures
+		if d, unread := m.read(ctx, name); unread == nil && d.Exist() || !haveVariables(releases[0]) {
+			return nil, d, unread // a dump, whose variables are those of scripts
+		}
+		m.failures = before
+	}
 	return releases, nil, err
 }
 
-// templates opens templates of users, which have variables; nil if there are none.
-func (m *mover) templates(ctx context.Context, name string) ([]*repo.Release, error) {
-	t, err := targets.OpenOwn(ctx, m.env, name, nil)
-	if err != nil {
-		return nil, nil // it may be a dump
-	}
-	releases, err := t.Newest()
-	for _, r := range releases {
-		for _, a := range r.Artifacts {
-			if text, _ := a.Text(); r.Own && strings.Contains(text, "${") {
-				return releases, err
-			}
-		}
-	}
-	return nil, nil
+// haveVariables tells templates from objects without UIDs.
+func haveVariables(r *repo.Release) bool {
+	return slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool {
+		text, _ := a.Text()
+		return strings.Contains(text, "${")
+	})
 }
 
 // plan plans what the arguments name.

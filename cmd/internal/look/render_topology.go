@@ -15,7 +15,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -153,7 +155,8 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 			}
 			all = append(slices.Clip(more), template...)
 		}
-		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != ""}
+		class := classOf(all, name)
+		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: class, Templates: all, Contract: r.contract(class), Changes: r.only != ""}
 		notes, err := topology.Admit(in)
 		if err = errors.Join(err, check.Admitted(ctx, all)); err != nil {
 			return nil, err
@@ -178,6 +181,27 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 	return out, nil
 }
 
+// contract is that of the control plane of a class, if a release defines its kind.
+func (r *topologyRendering) contract(class *clusterclass.Class) contract.Contract {
+	for _, release := range append([]*repo.Release{r.release}, r.more...) {
+		a, references := release.Components(), class.References()
+		if a == nil || len(references) < 2 {
+			continue
+		}
+		data, err := a.Text()
+		if err != nil {
+			continue
+		}
+		for _, o := range manifest.New(a, layouts.Components, data).Objects() {
+			if d := crd.Of(o); d != nil && d.Group == references[1].Group() && d.Kind+contract.Suffix == references[1].Kind {
+				of, _, _ := contract.DefaultProfile().Choose(d)
+				return of
+			}
+		}
+	}
+	return ""
+}
+
 // with are the flavors whose templates hold a text, sorted.
 func (r *clusterRendering) with(text string) (flavors []string) {
 	for _, a := range r.release.Artifacts {
@@ -190,44 +214,74 @@ func (r *clusterRendering) with(text string) (flavors []string) {
 }
 
 // classFrom returns the objects of the file that has a ClusterClass: the one that clusterctl
-// reads, or the template of a flavor.
-func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string) ([]*manifest.Object, error) {
-	file, in := layouts.ClusterClassFile(name), r.in
-	from := r.rendering
-	var err error
-	if r.release.Own && r.class == "" {
-		for _, release := range append([]*repo.Release{r.release}, r.more...) {
-			if f, ok := clusterclass.FileIn(release, name); ok {
-				from.release, file = release, f
-				break
+// reads, or the template of a flavor. Templates of a class of users may be in more files.
+func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string) (out []*manifest.Object, err error) {
+	file := layouts.ClusterClassFile(name)
+	switch {
+	case r.release.Own && r.class == "":
+		if err := r.find(ctx, &out, func(o *manifest.Object) bool { return o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == name }); err != nil {
+			return nil, err
+		}
+		class := classOf(out, name)
+		if class == nil {
+			return nil, cli.Usagef("ClusterClass %q is not in %s; name the file or release that has it with --with", name, r.release.Path)
+		}
+		for _, ref := range class.References() {
+			is := func(o *manifest.Object) bool { return o.Group == ref.Group() && o.Kind == ref.Kind && o.Name == ref.Name }
+			if !slices.ContainsFunc(out, is) {
+				if err := r.find(ctx, &out, is); err != nil {
+					return nil, err
+				}
 			}
 		}
-	} else if r.release.Own {
-		file, err = ownTemplate(r.release, r.class)
-	} else if r.class != "" {
+		return out, nil
+	case r.release.Own:
+		if file, err = ownTemplate(r.release, r.class); err != nil {
+			return nil, err
+		}
+	case r.class != "":
 		file = layouts.TemplateFile(r.class)
 	}
+	f, err := r.file(env, file)
 	if err != nil {
-		return nil, err
-	}
-	if in.Template, err = from.file(env, file); err != nil {
-		if r.release.Own {
-			return nil, cli.Usagef("ClusterClass %q is not in %s; name the release that has it with --with", name, r.release.Path)
-		}
 		if flavors := r.with("kind: " + clusterclass.Kind); len(flavors) > 0 {
 			err = fmt.Errorf("%w; if another flavor has ClusterClass %q, name it with --class: %s", err, name, strings.Join(flavors, ", "))
 		}
 		return nil, err
 	}
+	if out, err = r.rendered(ctx, f); err == nil && classOf(out, name) == nil {
+		err = fmt.Errorf("%s has no ClusterClass %q", f.Name, name)
+	}
+	return out, err
+}
+
+// rendered are the objects of a file, with the values of this run.
+func (r *topologyRendering) rendered(ctx context.Context, f *yamldoc.File) ([]*manifest.Object, error) {
+	in := r.in
+	in.Template = f
 	t, err := clusterctl.RenderCluster(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := t.Manifests()
-	if err == nil && classOf(objects, name) == nil {
-		err = fmt.Errorf("%s has no ClusterClass %q", in.Template.Name, name)
+	return t.Manifests()
+}
+
+// find adds the objects of the first file of users, or of the releases that they use, that holds
+// an object.
+func (r *topologyRendering) find(ctx context.Context, into *[]*manifest.Object, holds func(*manifest.Object) bool) error {
+	beside := &repo.Release{Own: true, Artifacts: r.release.Beside}
+	for _, release := range append([]*repo.Release{r.release, beside}, r.more...) {
+		if a := clusterclass.FileWith(release, holds); a != nil {
+			data, err := a.Bytes()
+			if err != nil {
+				return err
+			}
+			more, err := r.rendered(ctx, yamldoc.NewFile(a.Path, data))
+			*into = append(*into, more...)
+			return err
+		}
 	}
-	return objects, err
+	return nil
 }
 
 // writeChanges writes what patches change of an object.

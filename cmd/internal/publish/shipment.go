@@ -79,7 +79,6 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 		if o.Source, err = s.source.Options(env); err == nil {
 			o.Source.Finished = true
 			checked, err = check.Folder(ctx, env.Short(env.Path(name)), o)
-			err = targets.NotOwn(ctx, env, name, err)
 		}
 	}
 	if err != nil {

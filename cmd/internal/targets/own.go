@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
@@ -39,25 +40,12 @@ func OpenOwn(ctx context.Context, env *cli.Env, name string, s *Source) (*Target
 	if name == "-" || isWebFile(env, name) {
 		return openStream(ctx, env, name)
 	}
-	if s == nil && !open.IsURL(name) {
-		t, err := Open(ctx, env, name, nil)
-		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && transform.MayBeOwn(env.Path(name), not) {
-			r, ownErr := transform.Own(ctx, env.Short(env.Path(name)), transform.Options{Note: note(env)})
-			if ownErr == nil {
-				return resolved(r)
-			}
-			if !errors.Is(ownErr, transform.ErrNotOwn) {
-				return nil, ownErr
-			}
-		}
-		return t, err
-	}
+	own := Source{finished: s == nil}
 	if s != nil {
-		own := *s
-		own.own = true
-		s = &own
+		own = *s
 	}
-	return Open(ctx, env, name, s)
+	own.own = true
+	return Open(ctx, env, name, &own)
 }
 
 // openStream reads the one file of a pipe or of a web server.
@@ -69,20 +57,21 @@ func openStream(ctx context.Context, env *cli.Env, name string) (*Target, error)
 		shown = stdin
 		data, err = io.ReadAll(io.LimitReader(env.In, repo.MaxFileSize+1))
 	} else {
-		at, _ := rawURL(name)
 		data, err = open.NewWeb(open.WebOptions{
 			Client: transport.New(env.Transport, env.Policy()),
 			Get:    func(string) ([]byte, bool) { return nil, false },
 			Put:    func(string, []byte) {},
-		}).Components(ctx, layouts.Provider{}, "", at)
+		}).Components(ctx, layouts.Provider{}, "", rawURL(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w; if it is private, download it: no token is sent for single files", err)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", shown, err)
 	}
-	a := repo.BytesArtifact(shown, data)
-	r, err := transform.OwnFiles(shown, []*repo.Artifact{a})
+	r, err := transform.OwnFile(repo.BytesArtifact(shown, data))
 	if err != nil {
-		return nil, cli.Usagef("%s: %w", shown, err)
+		return nil, err
 	}
 	t, err := resolved(r)
 	if err == nil {
@@ -94,28 +83,30 @@ func openStream(ctx context.Context, env *cli.Env, name string) (*Target, error)
 // isWebFile tells the URL of a file from that of a release, as clusterctl generate cluster
 // --from takes it.
 func isWebFile(env *cli.Env, name string) bool {
-	_, ok := rawURL(name)
-	if !ok || open.WithoutSecret(name) != nil {
+	u, err := url.Parse(name)
+	if err != nil || u.Scheme != "https" || open.WithoutSecret(name) != nil {
 		return false
 	}
-	_, err := layouts.ParseURL(name, env.Places().Servers())
-	return err != nil
+	l, err := layouts.ParseURL(name, env.Places().Servers())
+	kind := layouts.KindOfFile(path.Base(u.Path))
+	return l.File == "" && (kind == layouts.ClusterTemplate || kind == layouts.ClusterClass) || err != nil && rawURL(name) != ""
 }
 
-// rawURL is where the content of a file is; a page of GitHub shows it.
-func rawURL(name string) (string, bool) {
-	u, err := url.Parse(name)
-	if err != nil || u.Scheme != "https" {
-		return "", false
+// rawURL is where the content of a file is; pages of GitHub and GitLab show it. It is empty for
+// a page of GitHub that shows no file.
+func rawURL(name string) string {
+	rest, ok := strings.CutPrefix(name, "https://github.com/")
+	if !ok {
+		return strings.Replace(name, "/-/blob/", "/-/raw/", 1)
 	}
-	if u.Host != "github.com" {
-		return name, true
+	switch parts := strings.SplitN(rest, "/", 4); {
+	case len(parts) < 4:
+	case parts[2] == "releases":
+		return name
+	case parts[2] == "blob" || parts[2] == "raw":
+		return "https://raw.githubusercontent.com/" + path.Join(parts[0], parts[1], parts[3])
 	}
-	parts := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
-	if len(parts) < 5 || parts[2] != "blob" && parts[2] != "raw" {
-		return "", false
-	}
-	return "https://raw.githubusercontent.com/" + strings.Join(append(parts[:2:2], parts[3:]...), "/"), true
+	return ""
 }
 
 // With is the flag --with: the releases of the providers that templates use.
@@ -126,7 +117,11 @@ func (w *With) Bind(f *pflag.FlagSet) { f.StringArrayVar(&w.names, "with", nil, 
 // Open opens the newest release of each provider of the targets.
 func (w *With) Open(ctx context.Context, env *cli.Env) (out []*repo.Release, err error) {
 	for _, name := range w.names {
-		releases, err := OpenNewest(ctx, env, name, &Source{})
+		var releases []*repo.Release
+		t, err := OpenOwn(ctx, env, name, &Source{})
+		if err == nil {
+			releases, err = t.Newest()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("--with %s: %w", name, err)
 		}
@@ -221,18 +216,4 @@ func Named(env *cli.Env, name string) bool {
 		return err == nil && known
 	}
 	return isConfig(env.Path(name))
-}
-
-// NotOwn adds to the error of a TARGET that it holds templates of users, which the verb does
-// not take.
-func NotOwn(ctx context.Context, env *cli.Env, name string, err error) error {
-	not, ok := errors.AsType[*folder.NotRepositoryError](err)
-	if !ok || !transform.MayBeOwn(env.Path(name), not) {
-		return err
-	}
-	if _, ownErr := transform.Own(ctx, env.Path(name), transform.Options{}); ownErr != nil {
-		return err
-	}
-	return fmt.Errorf("%w\n%s holds templates of your own: lint, vars, images, move-plan, render cluster and render topology "+
-		"take them, but they are not the release of a provider", err, name)
 }

@@ -31,6 +31,7 @@ type Source struct {
 	AllowRemote bool
 	Cache       Cache
 	own         bool // see OpenOwn
+	finished    bool // is not built
 }
 
 func (s *Source) Bind(f *pflag.FlagSet) {
@@ -59,8 +60,11 @@ func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	}
 	o := transform.Options{
 		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
-		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Cache: s.Cache.Open(env),
-		Note: note(env), Own: s.own,
+		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err,
+		Note: note(env), Own: s.own, Finished: s.finished,
+	}
+	if !s.finished {
+		o.Cache = s.Cache.Open(env)
 	}
 	if s.Config != "" {
 		o.Config = env.Short(s.Config)

@@ -110,19 +110,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 		return openConfig(ctx, env, name)
 	}
 	if s == nil {
-		r, err := folder.Open(ctx, env.Short(dir))
-		if err == nil {
-			return resolved(transform.Finished(r))
-		}
-		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Flat {
-			r, err := transform.Flat(ctx, env.Short(dir), transform.Options{})
-			if err != nil {
-				return nil, err
-			}
-			return resolved(r)
-		}
-		t, err := openComponents(ctx, env, name, err)
-		return t, NotOwn(ctx, env, name, err)
+		s = &Source{finished: true}
 	}
 	o, err := s.Options(env)
 	if err != nil {
@@ -133,11 +121,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	if err == nil {
 		return resolved(r)
 	}
-	t, err := openComponents(ctx, env, name, err)
-	if !s.own {
-		err = NotOwn(ctx, env, name, err)
-	}
-	return t, err
+	return openComponents(ctx, env, name, err)
 }
 
 // resolved is a target that is a folder.
@@ -183,7 +167,7 @@ func openLocation(ctx context.Context, env *cli.Env, raw string, l layouts.Locat
 		return nil, cli.Usagef("%s: %s is not the folder of a provider; the form is file:///FOLDER/LABEL/VERSION/FILE with a label such as infrastructure-foo", raw, l.Label)
 	}
 	p := t.Repository.Providers[0]
-	if l.Version == "latest" {
+	if t.Latest = l.Version == layouts.Latest; t.Latest {
 		if l.Version, err = latest(p); err != nil {
 			return nil, fmt.Errorf("%s: %w", raw, err)
 		}

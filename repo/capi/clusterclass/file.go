@@ -11,19 +11,24 @@ import (
 // FileIn names the file of a release that has a ClusterClass: the one that clusterctl
 // requests, or the first that holds it.
 func FileIn(r *repo.Release, class string) (string, bool) {
-	if file := layouts.ClusterClassFile(class); r.Artifact(file) != nil {
-		return file, true
+	a := r.Artifact(layouts.ClusterClassFile(class))
+	if a == nil {
+		a = FileWith(r, func(o *manifest.Object) bool { return o.Is(Group, Kind) && o.Name == class })
 	}
+	if a == nil {
+		return "", false
+	}
+	return a.Name, true
+}
+
+// FileWith is the first template or class of a release that has an object; nil if none has.
+func FileWith(r *repo.Release, holds func(*manifest.Object) bool) *repo.Artifact {
 	for _, a := range r.Artifacts {
-		if kind := a.Kind(); kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
-			continue
-		}
-		data, err := a.Text()
-		if err == nil && slices.ContainsFunc(manifest.New(a, a.Kind(), data).Objects(), func(o *manifest.Object) bool {
-			return o.Is(Group, Kind) && o.Name == class
-		}) {
-			return a.Name, true
+		if kind := a.Kind(); kind == layouts.ClusterTemplate || kind == layouts.ClusterClass {
+			if data, err := a.Text(); err == nil && slices.ContainsFunc(manifest.New(a, kind, data).Objects(), holds) {
+				return a
+			}
 		}
 	}
-	return "", false
+	return nil
 }

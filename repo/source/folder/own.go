@@ -9,94 +9,136 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // mostFiles bounds the files of a folder that Files lists.
 const mostFiles = 10_000
 
-// charts are in folders whose files are the input of another program, which makes the objects
-// of them; see Files.
-var charts = map[string]string{
-	"Chart.yaml":         "is a Helm chart; check what it makes: helm template FOLDER | clusterctl-repo lint -",
-	"kustomization.yaml": "is a kustomization; check what it makes: kustomize build FOLDER | clusterctl-repo lint -",
-	"kustomization.yml":  "is a kustomization; check what it makes: kustomize build FOLDER | clusterctl-repo lint -",
-	"Kustomization":      "is a kustomization; check what it makes: kustomize build FOLDER | clusterctl-repo lint -",
+// Made are files that another program makes objects of.
+type Made struct {
+	// Path is their folder, or the file.
+	Path string
+	// Program is the name of the program, and Command prints what it makes of them.
+	Program, Command string
+	Files            []*repo.Artifact
 }
 
-// Files lists the YAML files of a folder and of those in it, by their names with slashes, or the
-// one file that the path names. Hidden ones are left out, links out of the folder are not
-// followed, and folders whose files another program puts together are oddities.
-func Files(ctx context.Context, name string) ([]*repo.Artifact, []repo.Oddity, error) {
-	info, err := os.Stat(name)
+// Files lists the YAML files of a folder and of those in it, by their names with slashes, or
+// with only one of its files, first in the list, and those next to it. Hidden ones are left
+// out, links out of the folder are not followed.
+func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []*Made, odd []repo.Oddity, err error) {
+	r, err := newReader(ctx, dir, ".", dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, cause(err))
-	}
-	base, only := name, ""
-	if !info.IsDir() {
-		base, only = filepath.Split(name)
-		if base == "" {
-			base = "."
-		}
-	}
-	r, err := newReader(ctx, base, ".", base)
-	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer r.close()
-	var out []*repo.Artifact
-	odd := oddities{r: r}
-	add := func(at string) {
+	found := oddities{r: r}
+	n := 0
+	add := func(at string, in *Made) {
 		info, err := r.stat(at)
 		switch {
 		case err != nil:
-			odd.add(repo.OddUnreadable, at, "%v", err)
+			found.add(repo.OddUnreadable, at, "%v", err)
 		case info.Mode().IsRegular():
-			shown := r.join(at)
-			if only != "" {
-				shown = name
+			a := repo.NewArtifact(at, r.join(at), info.Size(), r.opener(at))
+			if n++; in != nil {
+				in.Files = append(in.Files, a)
+			} else {
+				out = append(out, a)
 			}
-			out = append(out, repo.NewArtifact(at, shown, info.Size(), r.opener(at)))
 		}
 	}
-	if only != "" {
-		add(only)
-		return out, odd.list, nil
-	}
-	var walk func(dir string) error
-	walk = func(dir string) error {
-		entries, err := r.list(dir)
+	var walk func(at string, in *Made) error
+	walk = func(at string, in *Made) error {
+		entries, err := r.list(at)
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			if why := charts[e.Name()]; why != "" && !e.IsDir() {
-				odd.add(repo.OddEntry, dir, "%s", why)
-				return nil
+		if in == nil {
+			if in = r.made(at, only, entries); in != nil {
+				made = append(made, in)
 			}
 		}
+		if only != "" {
+			add(only, in)
+		}
 		for _, e := range entries {
-			at := path.Join(dir, e.Name())
+			name := path.Join(at, e.Name())
+			ext := path.Ext(name)
 			switch {
-			case len(out) >= mostFiles:
-				return fmt.Errorf("%s holds more than %d YAML files; name a folder in it", name, mostFiles)
-			case hidden(e.Name()):
-			case layouts.InRelease(at):
-				odd.add(repo.OddEntry, at, "is a release, not templates of your own; name it alone, or with --with")
-			case e.Type()&fs.ModeSymlink == 0 && e.IsDir():
-				if err := walk(at); err != nil {
-					return err
+			case n >= mostFiles:
+				return fmt.Errorf("%s holds more than %d YAML files; name a folder in it", dir, mostFiles)
+			case hidden(e.Name()), e.Name() == only:
+			case layouts.InRelease(name):
+				if only == "" {
+					found.add(repo.OddEntry, name, "is a release, not templates of your own; name it alone, or with --with")
 				}
-			case slices.Contains([]string{".yaml", ".yml"}, path.Ext(e.Name())):
-				add(at)
+			case e.Type()&fs.ModeSymlink == 0 && e.IsDir():
+				if only == "" {
+					if err := walk(name, in); err != nil {
+						return err
+					}
+				}
+			case ext == ".yaml", ext == ".yml", ext == ".tpl" && in != nil:
+				add(name, in)
 			}
 		}
 		return nil
 	}
-	if err := walk("."); err != nil {
-		return nil, nil, errors.Join(context.Cause(ctx), err)
+	var above *Made
+	if chart := chartAbove(dir); chart != "" {
+		above = helm(chart)
+		made = append(made, above)
 	}
-	return out, odd.list, nil
+	if err := walk(".", above); err != nil {
+		return nil, nil, nil, errors.Join(context.Cause(ctx), err)
+	}
+	return out, made, found.list, nil
+}
+
+// helm is a chart.
+func helm(dir string) *Made { return &Made{Path: dir, Program: "Helm", Command: "helm template " + dir} }
+
+// chartAbove is the chart that has a folder among its templates; empty if there is none.
+func chartAbove(dir string) string {
+	at, err := filepath.Abs(dir)
+	for ; err == nil && filepath.Dir(at) != at; at, dir = filepath.Dir(at), filepath.Join(dir, "..") {
+		if filepath.Base(at) == "templates" {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(at), "Chart.yaml")); err == nil {
+				return filepath.Join(dir, "..")
+			}
+		}
+	}
+	return ""
+}
+
+// made tells whether another program makes objects of the files of a folder: Helm, or kustomize
+// where it does more than put files together. If only one file counts, it must name that one.
+func (r *reader) made(dir, only string, entries []fs.DirEntry) *Made {
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch e.Name() {
+		case "Chart.yaml":
+			return helm(r.join(dir))
+		case "kustomization.yaml", "kustomization.yml", "Kustomization":
+			data, err := repo.NewArtifact(name, r.join(name), 0, r.opener(name)).Text()
+			if err == nil && !onlyLists(data) && (only == "" || strings.Contains(data, only)) {
+				return &Made{Path: r.join(dir), Program: "kustomize", Command: "kustomize build " + r.join(dir)}
+			}
+		}
+	}
+	return nil
+}
+
+// onlyLists reports whether a kustomization takes files as they are.
+func onlyLists(data string) bool {
+	docs := yamldoc.Parse(yamldoc.NewFile("", []byte(data))).Docs
+	return len(docs) == 1 && docs[0].Err == nil && !slices.ContainsFunc(docs[0].Root.Fields(), func(f yamldoc.Field) bool {
+		return !slices.Contains([]string{"apiVersion", "kind", "metadata", "namespace", "resources"}, f.Name)
+	})
 }

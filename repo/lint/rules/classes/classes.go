@@ -221,7 +221,7 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
-	if !complete(c, &r) || target(c, &r) != nil || p.File.MayHold(r.Kind, "") {
+	if !complete(c, &r) || target(c, &r) != nil || p.File.MayHold(r.Kind, "") || p.Release.Brings(r.Group(), r.Kind, r.Name) {
 		return
 	}
 	if mayMean(p.File, c, &r) {

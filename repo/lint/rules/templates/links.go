@@ -186,6 +186,7 @@ func findMissing(p *lint.Pass) (out []link) {
 			at := [2]string{l.kind, l.name.Text()}
 			if names[at] || seen[at] || l.kind == "" && others[at[1]] || patched[o.Kind] ||
 				p.Release.Brings(l.group, l.kind, at[1]) ||
+				l.kind == "Secret" && (p.Release.Brings("bitnami.com", "SealedSecret", at[1]) || p.Release.Brings("external-secrets.io", "ExternalSecret", at[1])) ||
 				l.kind == "ServiceAccount" && at[1] == view.DefaultAccount {
 				return
 			}

@@ -37,7 +37,7 @@ func graph(p *lint.Pass) *move.Graph {
 	}
 	objects := p.File.Objects()
 	for _, class := range move.Classes(objects) {
-		if f := p.Release.ClassFile(class); f != nil && f != p.File {
+		if f := p.Release.ClassFile(p.File, class); f != nil && f != p.File {
 			objects = slices.Concat(objects, f.Objects())
 		}
 	}
@@ -298,6 +298,7 @@ func labelWithoutEffect(p *lint.Pass) {
 			switch {
 			case scope == move.Ignored:
 				p.On(o, at, "the label %s has no effect on kind %s: clusterctl only considers Secrets, ConfigMaps and kinds of providers", label, o.Kind)
+			case definition == nil && move.Foreign(o.Group, o.Kind) && p.Release.Own: // stays open
 			case definition == nil && move.Foreign(o.Group, o.Kind):
 				p.Report(lint.On(o, at, "whether the label %s moves this %s is not known: clusterctl only considers kinds whose CRD has the label clusterctl.cluster.x-k8s.io, and the release does not define %s",
 					label, o.Kind, o.Kind).As(lint.Info))

@@ -65,7 +65,7 @@ func classOf(o *manifest.Object) *yamldoc.Node {
 func classFiles(p *lint.Pass) []*lint.File {
 	var out []*lint.File
 	for _, c := range clusters(p.File) {
-		if f := p.Release.ClassFile(classOf(c).Str()); f != nil && !slices.Contains(out, f) {
+		if f := p.Release.ClassFile(p.File, classOf(c).Str()); f != nil && !slices.Contains(out, f) {
 			out = append(out, f)
 		}
 	}
@@ -464,7 +464,7 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func clusterWide(p *lint.Pass, o *manifest.Object) {
-	if plain(p) {
+	if plain(p) || p.Release.IsPart(p.File) {
 		return
 	}
 	name := o.Get("metadata", "name")
@@ -670,6 +670,11 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 	all := slices.Clone(p.File.Objects())
 	for _, f := range classFiles(p) {
 		all = append(all, f.Objects()...)
+	}
+	if p.Release.IsPart(p.File) {
+		for _, f := range p.Release.Files { // it may be a part of any
+			all = append(all, f.Objects()...)
+		}
 	}
 	index := lint.NewIndex(all)
 	references(p.File, func(r objectRef) {

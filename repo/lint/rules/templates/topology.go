@@ -106,7 +106,7 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 		}
 		return nil
 	}
-	if c := cmp.Or(named(p.Release.ClassFile(n.Text())), named(p.File)); c != nil ||
+	if c := cmp.Or(named(p.Release.ClassFile(p.File, n.Text())), named(p.File)); c != nil ||
 		view.Variable(o, n) {
 		return c
 	}
