@@ -227,7 +227,9 @@ func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name st
 			return nil, cli.Usagef("ClusterClass %q is not in %s; name the file or release that has it with --with", name, r.release.Path)
 		}
 		for _, ref := range class.References() {
-			is := func(o *manifest.Object) bool { return o.Group == ref.Group() && o.Kind == ref.Kind && o.Name == ref.Name }
+			is := func(o *manifest.Object) bool {
+				return o.Group == ref.Group() && o.Kind == ref.Kind && o.Name == ref.Name
+			}
 			if !slices.ContainsFunc(out, is) {
 				if err := r.find(ctx, &out, is); err != nil {
 					return nil, err

@@ -102,7 +102,9 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 }
 
 // helm is a chart.
-func helm(dir string) *Made { return &Made{Path: dir, Program: "Helm", Command: "helm template " + dir} }
+func helm(dir string) *Made {
+	return &Made{Path: dir, Program: "Helm", Command: "helm template " + dir}
+}
 
 // chartAbove is the chart that has a folder among its templates; empty if there is none.
 func chartAbove(dir string) string {

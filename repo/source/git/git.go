@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func Open(ctx context.Context, dir string) (*tree, error) {
 		if strings.Contains(err.Error(), "not a git repository") {
 			return nil, ErrNoRepository
 		}
-		if errors.Is(err, exec.ErrNotFound) {
+		if errors.Is(err, program.ErrNotFound) {
 			return nil, fmt.Errorf("%w: %w", ErrNoRepository, err)
 		}
 		return nil, fmt.Errorf("ask git about %s: %w", dir, err)

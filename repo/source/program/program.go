@@ -19,6 +19,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
+// ErrNotFound is the error for a program that is not installed.
+var ErrNotFound = exec.ErrNotFound
+
 // patience is how long a program may take to stop when it is asked to.
 const patience = 5 * time.Second
 
