@@ -232,8 +232,9 @@ func (r *Release) index(profile contract.Profile) {
 	})
 }
 
-// largestSample bounds the files that are searched for samples.
-const largestSample = 1 << 20
+// IsSmall reports whether a file that clusterctl does not read may be searched for objects
+// all the same: nothing is downloaded for that, and logs and archives are left alone.
+func IsSmall(a *repo.Artifact) bool { return !strings.Contains(a.Path, "://") && a.Size <= 1<<20 }
 
 // samples notes what refers to kinds without a role in YAML that clusterctl does not
 // read, and reports whether there was any. It downloads nothing.
@@ -242,7 +243,7 @@ func (r *Release) samples(kinds []*contract.Kind) bool {
 	found := false
 	for _, a := range r.Artifacts {
 		if len(kinds) == 0 || a.Kind() != layouts.Asset ||
-			!slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(a.Name)) || strings.Contains(a.Path, "://") || a.Size > largestSample {
+			!slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(a.Name)) || !IsSmall(a) {
 			continue
 		}
 		data, err := a.Text()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
@@ -301,7 +300,7 @@ func (r *part) open(release *Release) {
 			topology := o.Get("spec", "topology")
 			class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
 			switch {
-			case !strings.HasSuffix("."+o.Group, "."+clusterclass.Group) || o.Kind == "":
+			case !contract.OfClusterAPI(o.Group) || o.Kind == "":
 			case o.Kind == "Cluster" && class != "" && release.ClassFile(f, class) == nil && !slices.Contains(classes, class):
 				classes = append(classes, class)
 			default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -399,7 +400,7 @@ func (t *target) contract(carried contracts) string {
 		if len(there[kind]) == 0 {
 			return "the definition of " + kind.kind + " carries no contract"
 		}
-		if newest := slices.Max(there[kind]); newest < slices.Min(carried[kind]) {
+		if newest := slices.MaxFunc(there[kind], contract.CompareVersions); contract.CompareVersions(newest, slices.MinFunc(carried[kind], contract.CompareVersions)) < 0 {
 			return "the definition of " + kind.kind + " only carries contract " + newest
 		}
 	}

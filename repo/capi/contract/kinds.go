@@ -304,10 +304,14 @@ func (c *candidate) named(ending string) bool {
 
 const apiGroup = "cluster.x-k8s.io"
 
+// OfClusterAPI reports whether a group is that of Cluster API or below it, as those of providers
+// usually are.
+func OfClusterAPI(group string) bool { return strings.HasSuffix("."+group, "."+apiGroup) }
+
 // contractual reports whether the group or a label says that the kind is there
 // for Cluster API. In a group of its own a provider has other kinds as well.
 func (c *candidate) contractual() bool {
-	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) || c.sibling() && declares(c.other()) || c.has("spec", "providerIDList") ||
+	return OfClusterAPI(c.Group) || declares(c.CRD) || c.sibling() && declares(c.other()) || c.has("spec", "providerIDList") ||
 		c.place("infrastructure", "bootstrap", "controlplane") && (c.labelled[c.Group] || c.initialized())
 }
 
@@ -315,7 +319,7 @@ func (c *candidate) contractual() bool {
 // Outside of cluster.x-k8s.io a group with another name is taken for one too.
 func (c *candidate) infrastructure() bool {
 	return c.place("infrastructure") ||
-		!strings.HasSuffix(c.Group, apiGroup) && !c.place("bootstrap", "controlplane", "ipam", "addons")
+		!OfClusterAPI(c.Group) && !c.place("bootstrap", "controlplane", "ipam", "addons")
 }
 
 // classes say how a kind is recognized. The first row that applies counts. The

@@ -85,7 +85,7 @@ var ofControlPlanes = []string{"spec.machineTemplate.infrastructureRef", "spec.m
 // Add notes what the objects of a file refer to.
 func (u Uses) Add(file string, objects []*manifest.Object) {
 	for _, o := range objects {
-		if !strings.HasSuffix(o.Group, apiGroup) {
+		if !OfClusterAPI(o.Group) {
 			continue
 		}
 		by := use{"a " + o.Kind + " in " + file + " refers to it", o.Kind == "ClusterClass"}

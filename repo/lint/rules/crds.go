@@ -65,6 +65,11 @@ func CheckCRDs(ctx context.Context, all []CRDFile, o CRDOptions) (*lint.Report, 
 	names, starts, text := join(holding)
 	artifact := repo.BytesArtifact("infrastructure-components.yaml", text)
 	if len(kinds) == 0 {
+		for _, f := range holding {
+			if err := fault(read(f)); err != nil {
+				return nil, err
+			}
+		}
 		return nil, ErrNoDefinitions
 	}
 	unlabelled := o.Profile.Contract == "" && !slices.ContainsFunc(kinds, labelled)
@@ -143,7 +148,7 @@ func join(all []CRDFile) (names []string, starts []int, text []byte) {
 // which use the kinds. What cannot be read of these might give a kind another role.
 func definitionsOf(all []CRDFile, uses contract.Uses) (holding []CRDFile, out []*crd.CRD, unread []error) {
 	for _, f := range all {
-		file := manifest.New(repo.BytesArtifact(f.Name, f.Data), layouts.ClusterTemplate, f.Data)
+		file := read(f)
 		uses.Add(f.Name, file.Objects())
 		for _, o := range file.Objects() {
 			if o.Is(crd.Group, crd.Kind) {
@@ -152,23 +157,32 @@ func definitionsOf(all []CRDFile, uses contract.Uses) (holding []CRDFile, out []
 		}
 		if bytes.Contains(f.Data, []byte(crd.Kind)) {
 			holding = append(holding, f)
-		} else if !file.Healthy() {
-			unread = append(unread, fmt.Errorf("%s cannot be read: %w", f.Name, fault(file)))
+		} else if err := fault(file); err != nil {
+			unread = append(unread, err)
 		}
 	}
 	return holding, out, unread
 }
 
-// fault is the first error of a file that is not healthy.
+func read(f CRDFile) *manifest.File {
+	return manifest.New(repo.BytesArtifact(f.Name, f.Data), layouts.ClusterTemplate, f.Data)
+}
+
+// fault is the first error in a file, with its place; nil if all of it is YAML.
 func fault(f *manifest.File) error {
 	s := f.Docs()
 	switch {
 	case s == nil:
-		return f.Err()
+		return fmt.Errorf("%s: %w", f.Artifact.Path, f.Err())
 	case s.Err != nil:
 		return s.Err
 	}
-	return s.Docs[slices.IndexFunc(s.Docs, func(d *yamldoc.Document) bool { return d.Err != nil })].Err
+	for _, d := range s.Docs {
+		if d.Err != nil {
+			return d.Err
+		}
+	}
+	return nil
 }
 
 // closest is the contract of which the fewest fields are missing, the newer one of two.

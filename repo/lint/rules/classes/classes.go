@@ -270,7 +270,7 @@ func roleOf(p *lint.Pass, group, kind string) contract.Role {
 		return k.Role
 	}
 	for _, e := range endings {
-		if strings.HasSuffix(kind, e.suffix) && strings.HasSuffix(group, clusterclass.Group) {
+		if strings.HasSuffix(kind, e.suffix) && contract.OfClusterAPI(group) {
 			return e.role
 		}
 	}
@@ -697,7 +697,7 @@ func classTemplateUnused(p *lint.Pass) {
 	}
 	for _, o := range p.File.Objects() {
 		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) ||
-			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || open[[2]string{o.Group, o.Kind}] {
+			!contract.OfClusterAPI(o.Group) || o.Name == "" || open[[2]string{o.Group, o.Kind}] {
 			continue
 		}
 		if !mentioned(p.File, o) {

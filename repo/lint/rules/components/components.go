@@ -439,11 +439,8 @@ var _ = componentRules.Add(lint.Rule{
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: undefinedKinds, // CC006 is for classes
 })
 
-// All providers share the API groups below clusterGroup.
-const (
-	clusterGroup        = "cluster.x-k8s.io"
-	infrastructureGroup = "infrastructure." + clusterGroup
-)
+// infrastructureGroup is shared by providers, like all API groups below that of Cluster API.
+const infrastructureGroup = "infrastructure." + view.CoreGroup
 
 // undefinedKinds reports objects in API groups of the provider without a definition, and
 // the infrastructure of a Cluster, if the provider has no kind for that at all.
@@ -465,7 +462,7 @@ func undefinedKinds(p *lint.Pass) {
 			// Providers share the group, and a template may use kinds of another one. Those of
 			// one provider begin alike.
 			alike := func(c *crd.CRD) bool { return len(kind) > 3 && strings.HasPrefix(c.Kind, kind[:3]) }
-			if strings.HasSuffix("."+group, "."+clusterGroup) && !slices.ContainsFunc(crds, alike) {
+			if contract.OfClusterAPI(group) && !slices.ContainsFunc(crds, alike) {
 				f = f.As(lint.Warning)
 			}
 			p.Report(f)
@@ -475,7 +472,7 @@ func undefinedKinds(p *lint.Pass) {
 		return slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Kind == o.Kind })
 	}
 	for _, o := range p.File.Objects() {
-		if (o.Group == infrastructureGroup && p.Release.Provider.Type == layouts.Infrastructure || !strings.HasSuffix("."+o.Group, "."+clusterGroup)) &&
+		if (o.Group == infrastructureGroup && p.Release.Provider.Type == layouts.Infrastructure || !contract.OfClusterAPI(o.Group)) &&
 			slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Group == o.Group || elsewhere(o) }) {
 			report(o, o.Get("kind"), o.Group, o.Kind)
 		}
@@ -486,13 +483,15 @@ func undefinedKinds(p *lint.Pass) {
 	}
 }
 
+var plusTag = phrase.Pattern(`:[^/@]*\+[^/@]*(@|$)`)
+
 // imageProblem says why clusterctl refuses an image, or "".
 func imageProblem(ref string) string {
 	_, err := imageref.ParseCanonical(ref)
 	switch {
 	case err == nil:
 		return ""
-	case strings.Contains(ref[strings.LastIndexByte(ref, ':')+1:], "+"):
+	case plusTag().MatchString(ref):
 		return fmt.Sprintf("clusterctl refuses image %q: a tag cannot hold a + (%v)", ref, err)
 	case errors.Is(err, imageref.ErrNotCanonical):
 		full := ""

@@ -677,7 +677,7 @@ func kindsWithoutRole(p *lint.Pass) {
 		if _, skip := k.Object.Annotation(skipNameCheck); !skip && k.Object.Name != contract.CRDName(k.Group, k.Kind) {
 			return false // CRD001: one of the two names is wrong
 		}
-		return k.Role == contract.Aux && !strings.HasSuffix(k.Kind, "Identity") && (strings.HasSuffix(k.Group, "cluster.x-k8s.io") || len(contractFields(k)) > 0)
+		return k.Role == contract.Aux && !strings.HasSuffix(k.Kind, "Identity") && (contract.OfClusterAPI(k.Group) || len(contractFields(k)) > 0)
 	})
 	if len(kinds) > 0 {
 		at := view.Nearest(kinds[0].Object, "spec", "names", "kind")

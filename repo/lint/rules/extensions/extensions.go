@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -170,7 +171,7 @@ var _ = extensionRules.Add(lint.Rule{
 func extensionConfigKind(p *lint.Pass, o *manifest.Object) {
 	switch n := o.Get("apiVersion"); {
 	case o.Group != view.RuntimeGroup:
-		if o.Kind == view.ExtensionKind && strings.HasSuffix(o.Group, view.CoreGroup) && !view.Open(o, n) {
+		if o.Kind == view.ExtensionKind && contract.OfClusterAPI(o.Group) && !view.Open(o, n) {
 			p.On(o, n, "kind %s is in group %s, not in %s", o.Kind, view.RuntimeGroup, o.Group)
 		}
 	case o.Kind != view.ExtensionKind:

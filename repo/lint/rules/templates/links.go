@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -91,7 +92,7 @@ func links(o *manifest.Object, visit func(link)) {
 			if group == "" { // as in references to identities
 				group = o.Group
 			}
-			if contractual(group) && strings.HasSuffix(field, "Ref") && !refers(field, o.Group == view.CoreGroup) {
+			if contract.OfClusterAPI(group) && strings.HasSuffix(field, "Ref") && !refers(field, o.Group == view.CoreGroup) {
 				found(field, group, given, n.Get("name"))
 			}
 		case named:

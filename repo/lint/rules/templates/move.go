@@ -124,7 +124,7 @@ func unowned(p *lint.Pass) {
 			}
 			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) {
 				f := lint.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
-				own := contractual(n.Group) || p.Release.CRD(n.Group, n.Kind) != nil // whose groups may have any name
+				own := contract.OfClusterAPI(n.Group) || p.Release.CRD(n.Group, n.Kind) != nil // whose groups may have any name
 				if !own || n.Global || reason(n).Cause == move.NotOwned {
 					f.Severity = lint.Warning // the contract is about objects of providers, and what they own by name
 				}
@@ -187,7 +187,7 @@ func slotsFor(f *lint.File, o *manifest.Object) []string {
 	for _, other := range f.Objects() {
 		for _, s := range slots {
 			switch path := strings.Split(s.path, "."); {
-			case !strings.HasSuffix(other.Kind, s.suffix), !strings.HasPrefix(o.Group, s.group), !contractual(other.Group),
+			case !strings.HasSuffix(other.Kind, s.suffix), !strings.HasPrefix(o.Group, s.group), !contract.OfClusterAPI(other.Group),
 				s.template != strings.HasSuffix(o.Kind, contract.Suffix), other.Get(path...) != nil:
 			case other.Name == o.Name:
 				out = slices.Insert(out, 0, view.FieldOf(other, s.path))

@@ -31,12 +31,6 @@ var (
 	rendered  = []layouts.FileKind{layouts.ClusterTemplate, layouts.ClusterClass}
 )
 
-// contractual reports whether a group belongs to Cluster API or, by its name, to
-// a provider.
-func contractual(group string) bool {
-	return group == view.CoreGroup || strings.HasSuffix(group, "."+view.CoreGroup)
-}
-
 // clusters returns the Clusters of a file in the versions that clusterctl looks
 // into.
 func clusters(f *lint.File) []*manifest.Object {
@@ -151,7 +145,7 @@ var readable = []string{".yaml", ".yml", ".tmpl", ".tpl", ".template", ".txt"}
 // contentOf tells by its content what a file of any name is: a template for clusterctl
 // ("Cluster template"), a ClusterClass, or an example of a Cluster; "" for anything else.
 func contentOf(a *repo.Artifact) string {
-	if !slices.Contains(readable, strings.ToLower(path.Ext(a.Name))) {
+	if !slices.Contains(readable, strings.ToLower(path.Ext(a.Name))) || !lint.IsSmall(a) {
 		return ""
 	}
 	data, err := a.Text()
@@ -294,7 +288,7 @@ func commonVariables(p *lint.Pass) {
 	reported := map[string]bool{}
 	for _, row := range common {
 		for _, o := range p.File.Objects() {
-			if reported[row.variable] || !strings.HasSuffix(o.Kind, row.suffix) || !contractual(o.Group) ||
+			if reported[row.variable] || !strings.HasSuffix(o.Kind, row.suffix) || !contract.OfClusterAPI(o.Group) ||
 				row.suffix == "Machine" && o.Group != view.CoreGroup {
 				continue
 			}
@@ -359,7 +353,7 @@ func sharedObjects(p *lint.Pass) {
 // part of a cluster.
 func individual(o *manifest.Object) bool {
 	text := o.File.Text()
-	if contractual(o.Group) && o.Group != view.AddonsGroup {
+	if contract.OfClusterAPI(o.Group) && o.Group != view.AddonsGroup {
 		return true
 	}
 	if text == nil {
@@ -606,7 +600,7 @@ func refers(field string, core bool) bool {
 // the Cluster if the file defines one. Those of ClusterClasses are left out.
 func references(f *lint.File, visit func(objectRef)) {
 	for _, o := range f.Objects() {
-		if !contractual(o.Group) || o.Is(view.CoreGroup, view.ClassKind) {
+		if !contract.OfClusterAPI(o.Group) || o.Is(view.CoreGroup, view.ClassKind) {
 			continue
 		}
 		var walk func(n *yamldoc.Node)
@@ -748,7 +742,7 @@ func referenceTarget(p *lint.Pass) {
 func sameName(all []*manifest.Object, r objectRef) *manifest.Object {
 	for _, o := range all {
 		if o.Name == r.name.Text() && o.Group != view.CoreGroup &&
-			contractual(o.Group) && (o.Kind == r.kind || o.Group == r.group) {
+			contract.OfClusterAPI(o.Group) && (o.Kind == r.kind || o.Group == r.group) {
 			return o
 		}
 	}

@@ -390,12 +390,30 @@ var assignment = phrase.Pattern(`^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|
 
 // isAssigned reports whether a script in a file sets a variable.
 func isAssigned(f *lint.File, name string) bool {
-	for _, start := range [...]string{name + "=", "for " + name + " in "} {
-		for line := range phrase.LinesWith(f.Raw.Data, start) {
-			m := assignment().FindStringSubmatch(line)
-			if m != nil && m[1] == name && !strings.Contains(m[2], "{"+name) { // which hands on the user's value
-				return true
+	type key struct{}
+	return f.Memo(key{}, func() any {
+		out := map[string]bool{}
+		for _, sign := range [...]string{"=", " in "} {
+			for line := range phrase.LinesWith(f.Raw.Data, sign) {
+				if !followsName(line, sign) {
+					continue
+				}
+				if m := assignment().FindStringSubmatch(line); m != nil {
+					out[m[1]] = out[m[1]] || !strings.Contains(m[2], "{"+m[1]) // which hands on the user's value
+				}
 			}
+		}
+		return out
+	}).(map[string]bool)[name]
+}
+
+// followsName reports whether a sign in a line may follow the name of a variable; most do not,
+// and patterns are slow.
+func followsName(line, sign string) bool {
+	before, rest, found := strings.Cut(line, sign)
+	for ; found; before, rest, found = strings.Cut(rest, sign) {
+		if n := len(before); n > 0 && strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", before[n-1]) >= 0 {
+			return true
 		}
 	}
 	return false
