@@ -2,8 +2,6 @@ package lint
 
 import (
 	"cmp"
-	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -35,9 +33,11 @@ type Finding struct {
 	// that begins at column SourceColumn.
 	Source       string
 	SourceColumn int
-	// Also are the places of the same fault in other templates of the release,
-	// which are usually made of the same parts.
+	// Also is where else the fault shows: in other templates of the release, which are
+	// usually made of the same parts, and in what follows from it.
 	Also []Place
+	// More is how many further places there are that were not kept.
+	More int
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
@@ -71,6 +71,10 @@ type Place struct {
 	File        string
 	Pos         yamldoc.Pos
 	Fingerprint string
+	// Rule and Message are those of what follows from the fault; empty where the finding says
+	// the same.
+	Rule    *Rule
+	Message string
 }
 
 // Edit is a change that fixes a fault and cannot break anything else.
@@ -330,7 +334,8 @@ func (r *Report) causes() {
 }
 
 // headed makes one finding of a group, with the severity of the worst: of the one that states the
-// fault rather than what follows from it, or is missing because of it.
+// fault rather than what follows from it, or is missing because of it, and best of one that says
+// what to do here.
 func (r *Report) headed(group []int, due func(i int) bool) {
 	ids := map[string]bool{}
 	worst := Off
@@ -341,7 +346,7 @@ func (r *Report) headed(group []int, due func(i int) bool) {
 	}
 	rank := func(i int) (n int) {
 		f := &r.Findings[i]
-		for _, later := range []bool{due(i), slices.ContainsFunc(f.Rule.Yields, func(id string) bool { return ids[id] }), f.lacks != ""} {
+		for _, later := range []bool{due(i), slices.ContainsFunc(f.Rule.Yields, func(id string) bool { return ids[id] }), f.lacks != "", f.Fix == ""} {
 			n *= 2
 			if later {
 				n++
@@ -352,24 +357,17 @@ func (r *Report) headed(group []int, due func(i int) bool) {
 	at := slices.MinFunc(group, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
 	head := &r.Findings[at]
 	head.Severity = worst
-	more := 0
 	for _, i := range group {
 		f := &r.Findings[i]
 		if i == at {
 			continue
 		}
-		head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint})
-		more += 1 + f.of.rest()
-		if f.of != nil {
-			f.of.n = 0
+		head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint, f.Rule, f.Message})
+		if n := f.of.rest(); n > 0 && f.of != head.of {
+			head.More += n
+			f.of.n = 0 // once
 		}
 		f.Rule = nil
-	}
-	if more > 0 {
-		head.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(head.Also[0].File))
-		if line := head.Also[0].Pos.Line; line > 0 {
-			head.Message += fmt.Sprintf(":%d", line)
-		}
 	}
 }
 
@@ -382,7 +380,7 @@ func (r *Report) merge(edits bool) {
 		release, object, message string
 	}
 	r.causes()
-	first, same := map[key]int{}, map[int]bool{}
+	first := map[key]int{}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		release := f.origin.template()
@@ -400,23 +398,9 @@ func (r *Report) merge(edits bool) {
 			kept = append(kept, f)
 			continue
 		}
-		same[i] = true
-		kept[i].Also = append(kept[i].Also, Place{f.File, f.Pos, f.Fingerprint})
+		kept[i].Also = append(kept[i].Also, Place{File: f.File, Pos: f.Pos, Fingerprint: f.Fingerprint})
 	}
 	r.Findings = kept
-	for i := range same {
-		f := &r.Findings[i]
-		files := map[string]bool{}
-		for _, p := range f.Also {
-			files[p.File] = true
-		}
-		switch {
-		case len(files) == 1:
-			f.Message += "; the same in " + path.Base(f.Also[0].File)
-		case len(files) > 1:
-			f.Message += fmt.Sprintf("; the same in %d more files, such as %s", len(files), path.Base(f.Also[0].File))
-		}
-	}
 }
 
 // rest counts what was not kept of the kinds of findings that are left.
@@ -454,15 +438,27 @@ func (r *Report) Rename(rename func(file string) string) {
 	r.finish()
 }
 
-// Without takes the findings with the given fingerprints away and returns how
-// many they were.
+// Without takes the findings with the given fingerprints away and returns how many they
+// were. Those that were only counted stay: nobody knows which they are.
 func (r *Report) Without(fingerprints map[string]bool) int {
 	before := len(r.Findings)
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-		return fingerprints[f.Fingerprint] ||
-			slices.ContainsFunc(f.Also, func(p Place) bool { return fingerprints[p.Fingerprint] })
-	})
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.known(fingerprints) })
 	return before - len(r.Findings)
+}
+
+// known reports whether a finding is among those with the given fingerprints: in one of the
+// templates that have it, but with all that follows from it.
+func (f *Finding) known(fingerprints map[string]bool) bool {
+	known := fingerprints[f.Fingerprint]
+	for _, p := range f.Also {
+		switch {
+		case p.Rule == nil:
+			known = known || fingerprints[p.Fingerprint]
+		case !fingerprints[p.Fingerprint]:
+			return false
+		}
+	}
+	return known
 }
 
 // Join adds the results of another run.

@@ -107,6 +107,9 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			if f.Way != "" {
 				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
 			}
+			for _, line := range elsewhere(f) {
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= also:"), line)
+			}
 			// Advice that was given for the rule need not be repeated.
 			if help := f.Help(); help != "" && !helped[f.Rule.ID+help] {
 				helped[f.Rule.ID+help] = true
@@ -155,6 +158,24 @@ func statement(f *lint.Finding) string {
 	}
 	return phrase.Visible(f.Object) + ": " + OneLine(f.Message)
 }
+
+// elsewhere says where else the fault of a finding shows, in a few lines.
+func elsewhere(f *lint.Finding) (out []string) {
+	for _, p := range f.Also[:min(len(f.Also), shownElsewhere)] {
+		line := place(p.File, p.Pos)
+		if p.Rule != nil {
+			line += ": " + OneLine(p.Message) + " [" + p.Rule.ID + "]"
+		}
+		out = append(out, line)
+	}
+	if more := len(f.Also) - len(out) + f.More; more > 0 {
+		out = append(out, phrase.Count(more, "more place"))
+	}
+	return out
+}
+
+// shownElsewhere is how many places of a fault the text shows beside its own.
+const shownElsewhere = 3
 
 // built says where in the built object a finding is whose place is only the
 // nearest one in the source tree.
@@ -230,7 +251,15 @@ type jsonReport struct {
 	Summary  jsonSummary   `json:"summary" doc:"how much was looked at and found"`
 	Findings []jsonFinding `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
 	Open     []string      `json:"open,omitempty" doc:"questions about templates of users that were not judged, because --with names no release that answers them; absent if there are none"`
+	Rest     []jsonRest    `json:"rest,omitempty" doc:"findings that are only counted, because there are many of their rule in the file; absent if there are none"`
 	Kinds    []jsonKind    `json:"kinds,omitempty" doc:"the kinds that contract check found, in each of their roles; absent in other reports"`
+}
+
+type jsonRest struct {
+	Rule     string `json:"rule" doc:"the ID of the rule"`
+	Severity string `json:"severity" enum:"error,warning,info" doc:"how bad they are"`
+	File     string `json:"file" doc:"the file they are in"`
+	Count    int    `json:"count" doc:"how many there are beside those in findings"`
 }
 
 type jsonKind struct {
@@ -300,12 +329,15 @@ type jsonFinding struct {
 	Message     string      `json:"message" doc:"what is wrong here"`
 	Help        string      `json:"help" doc:"what to do"`
 	Fingerprint string      `json:"fingerprint" doc:"identifies the fault; it stays the same when lines move, messages change or the next version has the same fault"`
-	Also        []jsonPlace `json:"also,omitempty" doc:"further places of the same fault in other files of the release; absent if there are none"`
+	Also        []jsonPlace `json:"also,omitempty" doc:"where else the fault shows: in other templates of the release, and in what follows from it; absent if there are none"`
+	More        int         `json:"more,omitempty" doc:"how many further places are only counted; absent if none are"`
 	Evidence    []string    `json:"evidence,omitempty" doc:"lines that prove the finding if no file does; absent if there are none"`
 }
 
 type jsonPlace struct {
 	jsonPosition
+	Rule        string `json:"rule,omitempty" doc:"the ID of the rule by which it follows from the fault; absent if the finding says the same here"`
+	Message     string `json:"message,omitempty" doc:"what is wrong here; absent if the finding says the same here"`
 	Fingerprint string `json:"fingerprint" doc:"the value that the finding would have if it were reported here"`
 }
 
@@ -324,6 +356,9 @@ func findingsJSON(w io.Writer, r *lint.Report) error {
 	for i := range r.Findings {
 		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))
 	}
+	out.Rest = phrase.List(r.Rest, func(rest lint.Rest) jsonRest {
+		return jsonRest{rest.Rule.ID, rest.Severity.String(), rest.File, rest.Count}
+	})
 	out.Kinds = phrase.List(r.Kinds, judgedKind)
 	return documentOf("lint").write(w, r.Failures, r.Suppressed, out)
 }
@@ -334,7 +369,12 @@ func findingJSON(f *lint.Finding) jsonFinding {
 		jsonPosition: jsonPosition{f.File, f.Pos.Line, f.Pos.Column}, EndLine: f.End.Line, EndColumn: f.End.Column,
 		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
 		Also: phrase.List(f.Also, func(p lint.Place) jsonPlace {
-			return jsonPlace{jsonPosition{p.File, p.Pos.Line, p.Pos.Column}, p.Fingerprint}
+			out := jsonPlace{jsonPosition{p.File, p.Pos.Line, p.Pos.Column}, "", p.Message, p.Fingerprint}
+			if p.Rule != nil {
+				out.Rule = p.Rule.ID
+			}
+			return out
 		}),
+		More: f.More,
 	}
 }

@@ -39,6 +39,9 @@ func findingsGitHub(w io.Writer, r *lint.Report, below string) error {
 		if f.Way != "" {
 			message += "\nAt " + built(f)
 		}
+		for _, line := range elsewhere(f) {
+			message += "\nAlso " + line
+		}
 		if help := f.Help(); help != "" {
 			message += "\n" + help
 		}

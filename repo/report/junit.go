@@ -123,6 +123,9 @@ func junitText(f *lint.Finding) string {
 		line, mark := s.monospaced()
 		fmt.Fprintf(&b, "  | %s\n  | %s\n", line, mark)
 	}
+	for _, line := range elsewhere(f) {
+		fmt.Fprintf(&b, "  = also: %s\n", line)
+	}
 	if f.Way != "" {
 		fmt.Fprintf(&b, "at: %s\n", built(f))
 	}

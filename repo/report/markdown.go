@@ -34,6 +34,9 @@ func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 			if f.Way != "" {
 				at = " (at " + Prose(built(f)) + ")"
 			}
+			if also := elsewhere(f); len(also) > 0 {
+				at += "; also " + Prose(strings.Join(also, "; "))
+			}
 			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", f.Severity, CodeSpan(place(f.File, f.Pos)), object, Prose(f.Message), at, f.Rule.ID))
 		}
 		fill(&b, rows, size*3/4, "\nAnd %d more.\n")

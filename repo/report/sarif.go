@@ -156,12 +156,15 @@ func sarifRule(r *lint.Rule) Object {
 func sarifResult(f *lint.Finding, rule int, below string) Object {
 	text := sarifMessage(f)
 	var related []Object
-	for i, p := range f.Also {
-		if i == sarifLocations {
-			text += fmt.Sprintf("\n\nThe same fault is in %s.", phrase.Count(len(f.Also)-i, "more place"))
-			break
+	for _, p := range f.Also[:min(len(f.Also), sarifLocations)] {
+		location := sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below)
+		if p.Rule != nil {
+			location = append(location, Object{{"message", sarifText(p.Message)}}...)
 		}
-		related = append(related, sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below))
+		related = append(related, location)
+	}
+	if more := len(f.Also) - len(related) + f.More; more > 0 {
+		text += fmt.Sprintf("\n\nThe same fault is in %s.", phrase.Count(more, "more place"))
 	}
 	var fingerprints Object
 	if f.Fingerprint != "" {

@@ -97,20 +97,29 @@ func CheckCRDs(ctx context.Context, all []CRDFile, o CRDOptions) (*lint.Report, 
 	if err != nil {
 		return nil, err
 	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		n, found := slices.BinarySearch(starts, f.Pos.Line)
+	// placed leads places in the joined text back to the file that they are in.
+	placed := func(file *string, places ...*yamldoc.Pos) {
+		n, found := slices.BinarySearch(starts, places[0].Line)
 		if !found {
 			n--
 		}
 		n = max(n, 0)
-		f.File = names[n]
-		if f.Pos.Line > 0 {
-			f.Pos.Line -= starts[n] - 1
-			if f.End.Line > 0 {
-				f.End.Line -= starts[n] - 1
+		*file = names[n]
+		for _, p := range places {
+			if p.Line > 0 {
+				p.Line -= starts[n] - 1
 			}
 		}
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		placed(&f.File, &f.Pos, &f.End)
+		for j := range f.Also {
+			placed(&f.Also[j].File, &f.Also[j].Pos)
+		}
+	}
+	for i := range r.Rest {
+		r.Rest[i].File = phrase.Few(names, 3)
 	}
 	r.Failures = append(r.Failures, unread...)
 	r.Rename(func(name string) string { return name }) // sorts, and makes fingerprints of the new names

@@ -293,8 +293,8 @@ func (f *File) Parses() bool { return healthy(f.Docs()) }
 // In a file that is not, something may be where it seems to be missing.
 func (f *File) Healthy() bool { return f.Parses() && !f.MayHold("", "") }
 
-// MayHold reports whether an object may be in a part of the file that cannot be understood: its name is
-// there, or a document of its kind without a name. Empty texts stand for any.
+// MayHold reports whether an object may be in a part of the file that cannot be understood: its name
+// is there, a variable, or a document of its kind without a name. Empty texts stand for any.
 func (f *File) MayHold(kind, name string) bool {
 	s := f.Docs()
 	if s == nil || s.Err != nil {
@@ -307,7 +307,11 @@ func (f *File) MayHold(kind, name string) bool {
 		}
 		start, end := d.Range()
 		unnamed := d.Err == nil && d.Root.Get("metadata", "name") == nil && d.Root.Get("kind").Str() == kind
-		if unnamed || holds(d.Text()[start:end]) {
+		open := false
+		if text := f.Text(); text != nil {
+			_, open = text.Substituted(start, end)
+		}
+		if unnamed || open || holds(d.Text()[start:end]) {
 			return true
 		}
 	}

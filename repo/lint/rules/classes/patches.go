@@ -215,7 +215,6 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			}
 		}
 		switch {
-		case !found && slices.ContainsFunc(refs, func(r clusterclass.Reference) bool { return r.Node == nil }): // CC002
 		case found:
 			path := append(slices.Clip(d.path), "selector")
 			violations(p, c, d.apiVersion, append(slices.Clip(path), "apiVersion")...)
@@ -231,8 +230,11 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 				d.patch.Name, d.kind.Text(), d.apiVersion.Text())
 			near := phrase.Nearest(d.kind.Text(), kinds)
 			for _, r := range refs {
-				if r.Kind == near && target(c, &r) == nil {
-					f = f.Perhaps(view.Reference(o, r.Node)) // to what this selects
+				switch { // to what this selects
+				case r.Node == nil:
+					f = f.Perhaps(view.FieldOf(o, r.String()))
+				case r.Kind == near && target(c, &r) == nil:
+					f = f.Perhaps(view.Reference(o, r.Node))
 				}
 			}
 			p.Report(f.Meant(near))

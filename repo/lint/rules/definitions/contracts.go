@@ -133,7 +133,6 @@ type fieldCheck struct {
 
 func (c fieldCheck) check(p *lint.Pass) {
 	var rows []*contract.Field
-	missing := view.Lacks(p)
 	for _, k := range view.InRoles(p) {
 		if k.Judged == nil || !slices.Contains(c.roles, k.Role) || c.contract != "" && c.contract != k.Contract {
 			continue
@@ -141,9 +140,8 @@ func (c fieldCheck) check(p *lint.Pass) {
 		if rows == nil {
 			rows = contract.Demands(c.section)
 		}
-		c.kind(p, k, rows, missing)
+		c.kind(p, k, rows)
 	}
-	missing.Report()
 }
 
 // named is a kind in a message, with the reason why it is judged in a role that its name
@@ -156,7 +154,7 @@ func named(k *contract.Kind) string {
 	return name
 }
 
-func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field, lacks *view.Lacking) {
+func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field) {
 	most := c.most
 	if most == lint.Off {
 		most = p.Rule.Severity
@@ -191,7 +189,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field,
 		}
 	}
 	if len(missing) > 0 {
-		lacks.Add(k, cmp.Or(at, k.Judged.Node), worst, kind, missing)
+		view.Lacks(p, k, cmp.Or(at, k.Judged.Node), worst, kind, missing)
 	}
 }
 
@@ -591,8 +589,7 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Check:  templateMissing(contract.InfraMachine, lint.Error),
 })
 
-// templateMissing returns a check that reports together the kinds of a role that have no
-// template. Control planes may have a bootstrap configuration of their own, so that one
+// templateMissing returns a check that reports the kinds of a role that have no template. Control planes may have a bootstrap configuration of their own, so that one
 // with a template is enough.
 func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass) {
 	return func(p *lint.Pass) {
@@ -607,24 +604,16 @@ func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass
 				missing = append(missing, k)
 			}
 		}
-		for _, kinds := range phrase.Groups(missing, func(k *contract.Kind) string { return k.Group }) {
-			if other := misnamed(p, role, kinds[0]); other != nil {
+		for i, k := range missing {
+			at := view.Nearest(k.Object, "spec", "names", "kind")
+			if other := misnamed(p, role, k); i == 0 && other != nil {
 				view.Accuse(p, other, view.Nearest(other.Object, "spec", "names", "kind"), lint.Error,
-					"%s has spec.template.spec, but the template of %s must be named %s%s", other.Kind, kinds[0].Kind, kinds[0].Kind, contract.Suffix)
-				kinds = kinds[1:]
-			}
-			if len(kinds) == 0 {
+					"%s has spec.template.spec, but the template of %s must be named %s%s", other.Kind, k.Kind, k.Kind, contract.Suffix)
 				continue
 			}
-			names := phrase.List(kinds, func(k *contract.Kind) string { return k.Kind + contract.Suffix })
-			what := "kind %s is"
-			if len(names) > 1 {
-				what = "kinds %s are"
-			}
-			at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
-			f := lint.On(kinds[0].Object, at, "the "+what+" missing in group %s", phrase.Few(names, 5), kinds[0].Group).
-				As(severity).Lacks(contract.CRDName(kinds[0].Group, names[0])).Perhaps(orphaned(p, kinds[0])...)
-			view.Settle(p, kinds[0].Object, f, view.Within(at)...)
+			f := lint.On(k.Object, at, "the kind %s%s is missing in group %s", k.Kind, contract.Suffix, k.Group).As(severity).
+				Because(p.Rule.ID).Lacks(contract.CRDName(k.Group, k.Kind+contract.Suffix)).Perhaps(orphaned(p, k)...)
+			view.Settle(p, k.Object, f, view.Within(at)...)
 		}
 	}
 }

@@ -567,25 +567,13 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func conditionsMap(p *lint.Pass) {
-	var first *contract.Kind
-	var at *yamldoc.Node
-	var names []string
 	for _, k := range reporting(p) {
 		s, presence := k.Judged.Schema.At("status", "conditions")
 		if k.Contract == contract.V1Beta2 && presence == crd.Present && s.Type() == "array" &&
 			(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
-			if first == nil {
-				first, at = k, s.Node
-			}
-			names = append(names, k.Kind+" "+k.Judged.Name)
+			f := lint.On(k.Object, s.Node, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name).Because(p.Rule.ID)
+			view.Settle(p, k.Object, f, view.Within(s.Node)...)
 		}
-	}
-	switch len(names) {
-	case 0:
-	case 1:
-		view.Accuse(p, first, at, 0, "status.conditions of %s is not a map by type", names[0])
-	default:
-		view.Accuse(p, first, at, 0, "status.conditions of %s are not maps by type", phrase.Few(names, 5))
 	}
 }
 
@@ -673,18 +661,13 @@ func kindsWithoutRole(p *lint.Pass) {
 	if p.Release.Provider.Type == layouts.Addon {
 		return
 	}
-	kinds := phrase.Only(view.Definitions(p), func(k *contract.Kind) bool {
+	for _, k := range view.Definitions(p) {
 		if _, skip := k.Object.Annotation(skipNameCheck); !skip && k.Object.Name != contract.CRDName(k.Group, k.Kind) {
-			return false // CRD001: one of the two names is wrong
+			continue // CRD001: one of the two names is wrong
 		}
-		return k.Role == contract.Aux && !strings.HasSuffix(k.Kind, "Identity") && (contract.OfClusterAPI(k.Group) || len(contractFields(k)) > 0)
-	})
-	if len(kinds) > 0 {
-		at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
-		f := lint.On(kinds[0].Object, at, "no role is known for %s", phrase.Few(phrase.List(kinds, func(k *contract.Kind) string { return k.Kind }), 5))
-		if len(kinds) == 1 {
-			f = view.InGroup(f, kinds[0].CRD)
+		if k.Role == contract.Aux && !strings.HasSuffix(k.Kind, "Identity") && (contract.OfClusterAPI(k.Group) || len(contractFields(k)) > 0) {
+			at := view.Nearest(k.Object, "spec", "names", "kind")
+			view.Settle(p, k.Object, view.InGroup(lint.On(k.Object, at, "no role is known for %s", k.Kind), k.CRD).Because(p.Rule.ID), view.Within(at)...)
 		}
-		view.Settle(p, kinds[0].Object, f, view.Within(at)...)
 	}
 }

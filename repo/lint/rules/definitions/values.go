@@ -7,7 +7,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -66,30 +65,17 @@ func requiredOfUsers(p *lint.Pass) {
 
 // requiredInStatus reports what a controller has to report before everything else.
 func requiredInStatus(p *lint.Pass) {
-	var first *contract.Kind
-	var at *yamldoc.Node
-	var kinds []string
 	for _, k := range reporting(p) {
 		status, presence := k.Judged.Schema.At("status")
 		if presence != crd.Present {
 			continue
 		}
-		var fields []string
 		for _, n := range status.Node.Get("required").List() {
-			if requires(status, n.Str()) == nil {
-				continue
+			if requires(status, n.Str()) != nil {
+				f := lint.On(k.Object, n, "%s requires status.%s, so the controller cannot report anything else before it", named(k), n.Str())
+				view.Settle(p, k.Object, f.As(lint.Warning).Because(p.Rule.ID+" in status"), view.Within(n)...)
 			}
-			if first == nil {
-				first, at = k, n
-			}
-			fields = append(fields, n.Str())
 		}
-		if len(fields) > 0 {
-			kinds = append(kinds, named(k)+" ("+strings.Join(fields, ", ")+")")
-		}
-	}
-	if first != nil {
-		view.Accuse(p, first, at, lint.Warning, "fields of the status are required before the controller can report anything else: %s", phrase.Few(kinds, 5))
 	}
 }
 

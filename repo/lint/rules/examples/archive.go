@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -45,6 +46,48 @@ type Want struct {
 	Line    int
 	Rule    string
 	Message *regexp.Regexp
+}
+
+// said are the places of a finding: where it is, and where else its fault shows.
+func said(f *lint.Finding) []lint.Place {
+	out := []lint.Place{{File: f.File, Pos: f.Pos, Rule: f.Rule, Message: f.Message}}
+	for _, p := range f.Also {
+		if p.Rule == nil {
+			p.Rule, p.Message = f.Rule, f.Message
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Compare returns what of the expected findings is missing, those that were not expected,
+// and the worst severity of the others.
+func (e *Example) Compare(findings []lint.Finding) (missing []Want, rest []lint.Finding, worst lint.Severity) {
+	type place struct{ finding, nth int }
+	met, expected := map[place]bool{}, map[int]bool{}
+	meets := func(w Want) bool {
+		for i := range findings {
+			for n, p := range said(&findings[i]) {
+				if at := (place{i, n}); !met[at] && p.File == w.Path && p.Pos.Line == w.Line && p.Rule.ID == w.Rule && w.Message.MatchString(p.Message) {
+					met[at], expected[i] = true, true
+					worst = max(worst, findings[i].Severity)
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, w := range e.Wants {
+		if !meets(w) {
+			missing = append(missing, w)
+		}
+	}
+	for i := range findings {
+		if !expected[i] {
+			rest = append(rest, findings[i])
+		}
+	}
+	return missing, rest, worst
 }
 
 // IDs returns the rules that have an example, sorted.

@@ -194,7 +194,7 @@ func escaped(cell string) string { return strings.ReplaceAll(cell, "|", `\|`) }
 // judge demands that the case of a statement is found by rules that its row cites, that
 // lint has no other error or warning about it, and none at all about the good half. It
 // returns the severity of the worst finding.
-func judge(t *testing.T, id string, cited []string) (worst lint.Severity) {
+func judge(t *testing.T, id string, cited []string) lint.Severity {
 	t.Helper()
 	e := given.Value(parse(id, given.Read(t, filepath.Join("statements", id+".txtar")), embedded))(t)
 	if e.Prose == "" || len(e.Wants) == 0 {
@@ -203,20 +203,14 @@ func judge(t *testing.T, id string, cited []string) (worst lint.Severity) {
 	found := func(files Files) []lint.Finding {
 		return given.Value(Findings(t.Context(), files))(t)
 	}
-	rest := found(e.Bad)
+	missing, rest, worst := e.Compare(found(e.Bad))
+	for _, w := range missing {
+		t.Errorf("%s: bad: missing %s:%d %s %q", id, w.Path, w.Line, w.Rule, w.Message)
+	}
 	for _, w := range e.Wants {
-		i := slices.IndexFunc(rest, func(f lint.Finding) bool {
-			return f.File == w.Path && f.Pos.Line == w.Line && f.Rule.ID == w.Rule && w.Message.MatchString(f.Message)
-		})
-		if i < 0 {
-			t.Errorf("%s: bad: missing %s:%d %s %q", id, w.Path, w.Line, w.Rule, w.Message)
-			continue
-		}
 		if !slices.Contains(cited, w.Rule) {
 			t.Errorf("%s: the row does not cite %s", id, w.Rule)
 		}
-		worst = max(worst, rest[i].Severity)
-		rest = slices.Delete(rest, i, i+1)
 	}
 	for side, findings := range map[string][]lint.Finding{"bad": rest, "good": found(e.Good)} {
 		for _, f := range findings {

@@ -51,13 +51,9 @@ func judged(ctx context.Context, dir string, images func([]lint.ImageName) []lin
 	if err != nil {
 		return nil, err
 	}
-	for i := range report.Findings {
-		rel, err := filepath.Rel(dir, report.Findings[i].File)
-		if err != nil {
-			return nil, err
-		}
-		report.Findings[i].File = filepath.ToSlash(rel)
-	}
+	report.Rename(func(file string) string {
+		return strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(file, dir)), "/")
+	})
 	return report, nil
 }
 

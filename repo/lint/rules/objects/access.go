@@ -493,18 +493,11 @@ func ownKinds(p *lint.Pass) {
 		return // there is nothing to compare with
 	}
 	report := func(severity lint.Severity, suffix string, missing []*crd.CRD) {
-		if len(missing) == 0 {
-			return
-		}
-		names := phrase.List(missing, func(c *crd.CRD) string { return c.Plural + suffix })
-		o := missing[0].Object
-		f := lint.On(o, o.Get("spec", "names", "plural"),
-			"no role of an account in the components covers %s", phrase.Few(names, 3))
-		f.Severity = severity
 		for _, c := range missing {
-			f = view.InGroup(f, c)
+			f := lint.On(c.Object, c.Object.Get("spec", "names", "plural"), "no role of an account in the components covers %s", c.Plural+suffix)
+			f = view.InGroup(f.As(severity), c).Because(p.Rule.ID + suffix)
+			p.Report(unbound(p.Release, f, c.Group, c.Plural+suffix))
 		}
-		p.Report(unbound(p.Release, f, missing[0].Group, missing[0].Plural+suffix))
 	}
 	var objects, statuses []*crd.CRD
 	for _, c := range p.Release.CRDs() {

@@ -237,10 +237,8 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  rendered, Scope: lint.ScopeRelease, Check: objectsOfUsers,
 })
 
-// objectsOfUsers reports the objects of a release once, all together.
+// objectsOfUsers reports each of the objects of a release once.
 func objectsOfUsers(p *lint.Pass) {
-	var first *link
-	var all []string
 	told := map[string]bool{}
 	for _, f := range p.Release.Files {
 		if !slices.Contains(rendered, f.Kind) {
@@ -252,19 +250,10 @@ func objectsOfUsers(p *lint.Pass) {
 			if l.released && f.Kind != layouts.ClusterClass {
 				return // TPL007
 			}
-			what := strings.TrimSpace(l.kind + " " + view.Spelling(l.object, l.name))
-			if !told[what] {
+			if what := strings.TrimSpace(l.kind + " " + view.Spelling(l.object, l.name)); !told[what] {
 				told[what] = true
-				all = append(all, what+" ("+l.field+" of "+l.object.Kind+")")
-			}
-			if first == nil {
-				first = &l
+				p.Report(lint.On(l.object, l.name, "users must create %s of %s first, unless a controller does: %s", l.field, l.object.Kind, what).Because(p.Rule.ID))
 			}
 		})
-	}
-	if first != nil {
-		f := lint.On(first.object, first.name, "users must create these objects first, unless a controller does: %s", phrase.Few(all, 6))
-		f.Object = ""
-		p.Report(f)
 	}
 }

@@ -155,7 +155,7 @@ func coreSchema(p *lint.Pass) {
 }
 
 // ofVersion returns a function that says which differences are due to the version of an object:
-// those that another version does not have.
+// those that another version does not have, if it has a field that this one does not know.
 func ofVersion(checker *crd.Checker, o *manifest.Object, list []crd.Violation) func(crd.Violation) []string {
 	other := clusterclass.V1Beta1
 	if o.Version == other {
@@ -170,8 +170,9 @@ func ofVersion(checker *crd.Checker, o *manifest.Object, list []crd.Violation) f
 	for _, v := range checker.CheckObject(s, o.Doc.Root) {
 		there[key(v)] = true
 	}
+	known := func(v crd.Violation) bool { return v.Fault == crd.Unknown && !there[key(v)] }
 	return func(v crd.Violation) []string {
-		if v.Fault != crd.Missing && v.Fault != crd.Unknown || there[key(v)] {
+		if v.Fault != crd.Missing && v.Fault != crd.Unknown || there[key(v)] || !slices.ContainsFunc(list, known) {
 			return nil
 		}
 		return []string{view.VersionOf(o)}

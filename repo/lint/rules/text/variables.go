@@ -499,19 +499,16 @@ var _ = variableRules.Add(lint.Rule{
 	Scope:  lint.ScopeRelease, Check: variablePrefix,
 })
 
-// variablePrefix reports the variables of a release once, all together.
+// variablePrefix reports each variable of a release once.
 func variablePrefix(p *lint.Pass) {
 	words := providerWords(p)
-	var in *lint.File
-	var first vars.Ref
-	var names []string
+	told := map[string]bool{}
 	for _, f := range p.Release.Files {
 		if !slices.Contains(view.Installed, f.Kind) {
 			continue
 		}
 		for _, r := range view.Refs(f) {
-			if slices.Contains(names, r.Name) || wellKnown().MatchString(r.Name) || !shellName().MatchString(r.Name) ||
-				abbreviation().MatchString(r.Name) {
+			if told[r.Name] || wellKnown().MatchString(r.Name) || !shellName().MatchString(r.Name) || abbreviation().MatchString(r.Name) {
 				continue
 			}
 			name := strings.ReplaceAll(strings.ToUpper(r.Name), "_", "")
@@ -519,18 +516,12 @@ func variablePrefix(p *lint.Pass) {
 			if !slices.ContainsFunc(words, func(w string) bool {
 				return len(w) > 2 && strings.Contains(name, w) || slices.Contains(parts, w)
 			}) {
-				if in == nil {
-					in, first = f, r
-				}
-				names = append(names, r.Name)
+				told[r.Name] = true
+				p.Report(lint.Spanning(f, r.Start, r.End, "%s has no prefix for %s, so another provider may use the same variable",
+					r.Name, p.Release.Provider.Label()).Because(p.Rule.ID))
 			}
 		}
 	}
-	if in == nil {
-		return
-	}
-	p.Report(lint.Spanning(in, first.Start, first.End, "%s without a prefix for %s, which may clash with those of another provider: %s",
-		phrase.Count(len(names), "variable"), p.Release.Provider.Label(), phrase.Few(names, 5)))
 }
 
 // roleSuffixes end the names of kinds, after what stands for the provider.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -71,64 +72,25 @@ func schemaOfConditions(k *contract.Kind) (crd.Schema, crd.Presence) {
 	return k.Judged.Schema.At("status", "conditions")
 }
 
-// Lacking collects what several definitions lack in the same way, which is reported once.
-type Lacking struct {
-	p    *lint.Pass
-	list []*lacking
-}
-
-type lacking struct {
-	kind     *contract.Kind
-	at       *yamldoc.Node
-	severity lint.Severity
-	what     string
-	names    []string
-	causes   []string
-}
-
-// Lacks begins a collection.
-func Lacks(p *lint.Pass) *Lacking { return &Lacking{p: p} }
-
-// Add notes that a kind, in words, lacks something.
-func (l *Lacking) Add(k *contract.Kind, at *yamldoc.Node, severity lint.Severity, kind string, paths []string) {
+// Lacks reports what a kind, in words, does not have. Kinds that lack the same are one finding.
+func Lacks(p *lint.Pass, k *contract.Kind, at *yamldoc.Node, severity lint.Severity, kind string, paths []string) {
 	what := strings.Join(paths, ", ")
-	var causes []string
+	f := lint.On(k.Object, at, "%s has no %s", kind, what).As(severity).Because(fmt.Sprintf("%s %s %d", p.Rule.ID, what, severity))
 	for _, path := range paths {
-		causes = append(causes, InSchema(k.CRD, k.Judged, strings.Split(path, ".")))
+		f = f.Because(InSchema(k.CRD, k.Judged, strings.Split(path, ".")))
 	}
-	for _, one := range l.list {
-		if one.severity == severity && one.what == what {
-			one.names = append(one.names, kind)
-			one.causes = append(one.causes, causes...)
-			return
-		}
-	}
-	l.list = append(l.list, &lacking{k, at, severity, what, []string{kind}, causes})
-}
-
-// Report reports all.
-func (l *Lacking) Report() {
-	for _, one := range l.list {
-		verb := "has"
-		if len(one.names) > 1 {
-			verb = "have"
-		}
-		f := lint.On(one.kind.Object, one.at, "%s %s no %s", phrase.Few(one.names, 5), verb, one.what).As(one.severity)
-		Settle(l.p, one.kind.Object, f.Because(one.causes...), Within(one.at)...)
-	}
+	Settle(p, k.Object, f, Within(at)...)
 }
 
 // CheckConditions looks at the conditions of kinds that have a version to judge.
 func CheckConditions(p *lint.Pass, kinds []*contract.Kind) {
-	missing := Lacks(p)
 	for _, k := range kinds {
 		if s, presence := schemaOfConditions(k); presence == crd.Absent {
-			missing.Add(k, s.Node, 0, k.Kind+" "+k.Judged.Name, []string{"status.conditions"})
+			Lacks(p, k, s.Node, 0, k.Kind+" "+k.Judged.Name, []string{"status.conditions"})
 		} else if presence == crd.Present {
 			checkConditions(p, k, s)
 		}
 	}
-	missing.Report()
 }
 
 func checkConditions(p *lint.Pass, k *contract.Kind, s crd.Schema) {
