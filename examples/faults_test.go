@@ -16,7 +16,7 @@ import (
 func TestOneFault(t *testing.T) {
 	const tree = "cluster-api-provider-acme"
 	for _, fault := range []struct{ file, old, new, want string }{
-		{"metadata.yaml", "releaseSeries:", "releaseseries:", "META003 metadata.yaml:5"},
+		{"metadata.yaml", "releaseSeries:", "releaseseries:", "META016 metadata.yaml:5"},
 		{"metadata.yaml", "contract: v1beta2", "contract: v1beta3", "META007 metadata.yaml:11"},
 		{"metadata.yaml", "minor: 1", "minor: -1", "META004 metadata.yaml:10"},
 		{"config/default/kustomization.yaml", "- ../certmanager\n", "", "LINT003 config/default/kustomization.yaml:1"},
@@ -27,7 +27,7 @@ func TestOneFault(t *testing.T) {
 		{"templates/base/cluster.yaml", "clusterNetwork:", "clusterNetworks:", "TOP001 templates/base/cluster.yaml:6"},
 		{"templates/base/control-plane.yaml", "${CONTROL_PLANE_MACHINE_COUNT}", `"three"`, "TOP001 templates/base/control-plane.yaml:6"},
 		{"templates/base/control-plane.yaml", "${KUBERNETES_VERSION}", "1.34", "TOP001 templates/base/control-plane.yaml:7"},
-		{"templates/flavors/default/workers.yaml", "kind: KubeadmConfigTemplate\n          name", "kind: KubeadmConfig\n          name", "TPL007 templates/flavors/default/workers.yaml:24"},
+		{"templates/flavors/default/workers.yaml", "kind: KubeadmConfigTemplate\n          name", "kind: KubeadmConfig\n          name", "TPL007 templates/flavors/default/workers.yaml:23"},
 		{"templates/flavors/default/workers.yaml", "        name: ${CLUSTER_NAME}-workers\n---", "        name: ${CLUSTER_NAME}-worker\n---", "TPL007 templates/flavors/default/workers.yaml:28"},
 		{"templates/clusterclass-quick-start.yaml", "variable: region", "variable: reg", "PA013 templates/clusterclass-quick-start.yaml:78"},
 		{"templates/clusterclass-quick-start.yaml", "op: replace", "op: replac", "PA008 templates/clusterclass-quick-start.yaml:75"},

@@ -680,7 +680,8 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 func referenceTarget(p *lint.Pass) {
 	references(p.File, func(r objectRef) {
 		if why := r.misfit(); why != "" {
-			p.On(r.object, r.node.Get("kind"), "%s refers to %s, but %s", r.field, r.kind, why)
+			f := lint.On(r.object, r.node.Get("kind"), "%s refers to %s, but %s", r.field, r.kind, why)
+			p.Report(f.Because(view.Reference(r.object, r.node)))
 		}
 	})
 	dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
