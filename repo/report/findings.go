@@ -163,7 +163,7 @@ func statement(f *lint.Finding) string {
 func elsewhere(f *lint.Finding) (out []string) {
 	for _, p := range f.Also[:min(len(f.Also), shownElsewhere)] {
 		line := place(p.File, p.Pos)
-		if p.Rule != nil {
+		if p.Rule != nil && p.Message != f.Message {
 			line += ": " + OneLine(p.Message) + " [" + p.Rule.ID + "]"
 		}
 		out = append(out, line)

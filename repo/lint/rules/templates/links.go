@@ -252,7 +252,7 @@ func objectsOfUsers(p *lint.Pass) {
 			}
 			if what := strings.TrimSpace(l.kind + " " + view.Spelling(l.object, l.name)); !told[what] {
 				told[what] = true
-				p.Report(lint.On(l.object, l.name, "users must create %s of %s first, unless a controller does: %s", l.field, l.object.Kind, what).Because(p.Rule.ID))
+				p.Report(lint.On(l.object, l.name, "users must create %s first, unless a controller does: %s of %s refers to it", what, l.field, l.object.Kind).Because(p.Rule.ID))
 			}
 		})
 	}

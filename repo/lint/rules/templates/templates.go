@@ -331,14 +331,21 @@ func scaled(o *manifest.Object) bool {
 // a fixed name, although users may give each cluster another content.
 func sharedObjects(p *lint.Pass) {
 	ofClass := view.ClassTemplates(p.File)
+	var first *manifest.Object
+	var names []string
 	for _, o := range p.File.Objects() {
 		n := o.Get("metadata", "name")
 		if o.Name == "" || view.Variable(o, n) || ofClass[o] || o.Is(view.CoreGroup, view.ClassKind) || o.Is(view.CoreGroup, view.ClusterKind) ||
 			o.Kind == "Namespace" || layouts.ClusterScoped(o.Group, o.Kind) || !individual(o) {
 			continue
 		}
-		p.Report(lint.On(o, n, "the second cluster in a namespace overwrites that of the first one, because the name is fixed").
-			Because(p.Rule.ID + " " + p.File.Raw.Name))
+		first = cmp.Or(first, o)
+		names = append(names, o.Kind+" "+o.Name)
+	}
+	if first != nil {
+		f := lint.On(first, first.Get("metadata", "name"), "the second cluster in a namespace overwrites what the first one has, because the name is fixed: %s", phrase.Few(names, 3))
+		f.Object = "" // which the message names
+		p.Report(f)
 	}
 }
 
