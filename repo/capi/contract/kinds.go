@@ -93,7 +93,7 @@ func (k *Kind) RoleName() string {
 // Kinds gives every definition its role: the one that the profile says, or else those in
 // which objects refer to it, or else the one that its name and its fields tell.
 func (p Profile) Kinds(crds []*crd.CRD, uses Uses) []*Kind {
-	c := classifier{profile: p, uses: uses, known: map[[2]string]*crd.CRD{}, labelled: map[string]bool{}}
+	c := classifier{profile: p, uses: uses, known: map[[2]string]*crd.CRD{}, labelled: map[string]bool{}, asked: map[[3]string]bool{}}
 	for _, d := range crds {
 		c.known[[2]string{d.Group, d.Kind}] = d
 		if declares(d) {
@@ -112,7 +112,8 @@ type classifier struct {
 	profile  Profile
 	uses     Uses
 	known    map[[2]string]*crd.CRD
-	labelled map[string]bool // groups
+	labelled map[string]bool    // groups
+	asked    map[[3]string]bool // see candidate.any
 }
 
 // declares reports whether a definition has the label of any contract.
@@ -283,23 +284,22 @@ func (c *candidate) initialized() bool {
 // templated reports whether the group has a kind with an ending and its template.
 // Users refer to that one, so that one without a template is internal: a virtual
 // machine that the controller makes for a machine.
-func (c *candidate) templated(ending string) bool {
-	for k := range c.known {
-		if k[0] == c.Group && strings.HasSuffix(k[1], ending) && c.known[[2]string{k[0], k[1] + Suffix}] != nil {
-			return true
-		}
-	}
-	return false
-}
+func (c *candidate) templated(ending string) bool { return c.any(ending, Suffix) }
 
 // named reports whether a kind of the group has an ending.
-func (c *candidate) named(ending string) bool {
-	for k := range c.known {
-		if k[0] == c.Group && strings.HasSuffix(k[1], ending) {
-			return true
+func (c *candidate) named(ending string) bool { return c.any(ending, "") }
+
+// any reports whether the group has a kind with an ending, and the same with more behind it.
+func (c *candidate) any(ending, more string) bool {
+	question := [3]string{c.Group, ending, more}
+	answer, asked := c.asked[question]
+	if !asked {
+		for k := range c.known {
+			answer = answer || k[0] == c.Group && strings.HasSuffix(k[1], ending) && c.known[[2]string{k[0], k[1] + more}] != nil
 		}
+		c.asked[question] = answer
 	}
-	return false
+	return answer
 }
 
 const apiGroup = "cluster.x-k8s.io"
