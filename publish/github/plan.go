@@ -501,7 +501,7 @@ func (j *job) sum(ctx context.Context, a asset) (repo.Sum, error) {
 	if sum, ok := j.read[a.ID]; ok {
 		return sum, nil
 	}
-	file := repo.NewArtifact(a.Name, a.Name, a.Size, func() (io.ReadCloser, error) { return j.content(a).Open(ctx, a.Size) })
+	file := repo.NewArtifact(a.Name, a.Name, a.Size, func() (io.ReadCloser, error) { return j.content(ctx, a) })
 	sum, err := file.Sum(ctx)
 	if err == nil {
 		j.read[a.ID] = sum

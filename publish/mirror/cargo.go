@@ -111,11 +111,7 @@ func (m *copier) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
 			file = p.file
 		}
 	}
-	var first *repo.Artifact
-	if i := slices.IndexFunc(c.whole.Artifacts, func(a *repo.Artifact) bool { return providers.Reads(a, file) }); i >= 0 {
-		first = c.whole.Artifacts[i]
-	}
-	if err := m.acquire(ctx, first); err != nil {
+	if err := take(ctx, m.tokens); err != nil {
 		return nil, err
 	}
 	defer m.release()
@@ -260,9 +256,8 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 		progress.Total += a.Size
 	}
 	var read atomic.Int64
-	// Half of them are asked for ahead.
-	err := each(ctx, len(todo), 2*m.Jobs, func(ctx context.Context, i int) (err error) {
-		if err := m.acquire(ctx, todo[i]); err != nil {
+	err := each(ctx, len(todo), m.Jobs, func(ctx context.Context, i int) (err error) {
+		if err := take(ctx, m.tokens); err != nil {
 			return err
 		}
 		defer m.release()

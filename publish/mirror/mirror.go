@@ -17,8 +17,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
-// DefaultJobs is how many files are downloaded at a time by default.
-const DefaultJobs = 8
+// DefaultJobs is how many files are downloaded at a time by default. A small file
+// takes round trips, not bandwidth.
+const DefaultJobs = 16
 
 type Options struct {
 	Place
@@ -29,7 +30,7 @@ type Options struct {
 	// those of the last run.
 	Settings Settings
 	Given    Given
-	// Jobs limits what runs at the same time: downloads, looks at what there is,
+	// Jobs limits what runs at the same time: looks at what there is, downloads,
 	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
 	// DryRun changes nothing, and downloads what is looked into before a release is
@@ -135,7 +136,7 @@ type Result struct {
 // file. In a dry run the result holds no warnings.
 func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error {
-		plan := &planner{run: m, looks: make(chan struct{}, m.Jobs), listed: map[[2]string]*repo.Release{}}
+		plan := &planner{run: m, listed: map[[2]string]*repo.Release{}}
 		tasks, err := plan.resolve(ctx, wants)
 		if err != nil {
 			return err
@@ -149,11 +150,12 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 				return err
 			}
 		}
-		copying := &copier{
-			run: m, plan: plan, tokens: make(chan struct{}, m.Jobs), ahead: make(chan struct{}, m.Jobs),
-			parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		cargos, err := plan.lookAll(ctx, tasks)
+		if err != nil {
+			return err
 		}
-		err = copying.copy(ctx, tasks)
+		copying := &copier{run: m, tokens: make(chan struct{}, m.Jobs), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		err = copying.copy(ctx, cargos)
 		if closeErr := m.closeJournal(); err == nil {
 			err = closeErr
 		}

@@ -33,7 +33,7 @@ func (p pulled) Fetch(ctx context.Context, desc v1.Descriptor) (io.ReadCloser, e
 	if slices.Contains(manifests, desc.MediaType) {
 		return p.d.remote.Manifests().Fetch(ctx, desc)
 	}
-	return transport.Download(ctx, p.d.client, p.d.blobURL(desc.Digest), desc.Size)
+	return transport.Download(ctx, p.d.client, p.d.blobURL(desc.Digest), nil, desc.Size)
 }
 
 // Exists is not asked of a source.

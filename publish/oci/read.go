@@ -158,7 +158,7 @@ func sumOf(d digest.Digest) (repo.Sum, bool) {
 // artifact is a layer as a file, which is downloaded when it is opened.
 func (d *Repository) artifact(ctx context.Context, where, name string, layer v1.Descriptor, sum repo.Sum) *repo.Artifact {
 	return repo.NewArtifact(name, where+"/"+name, layer.Size, func() (io.ReadCloser, error) {
-		body, err := transport.Download(ctx, d.client, d.blobURL(layer.Digest), layer.Size)
+		body, err := transport.Download(ctx, d.client, d.blobURL(layer.Digest), nil, layer.Size)
 		if err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", where, name, d.explain(ctx, err))
 		}
