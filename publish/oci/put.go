@@ -120,7 +120,7 @@ func (p *upload) table() converge.Table[state] {
 	}
 }
 
-func (p *upload) look(ctx context.Context, _ bool) (s state, err error) {
+func (p *upload) look(ctx context.Context) (s state, err error) {
 	desc, data, err := p.d.get(ctx, p.b.release.Version)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
