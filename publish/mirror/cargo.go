@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -251,24 +250,17 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 			todo = append(todo, a)
 		}
 	}
-	progress := publish.Progress{Release: c.from.String() + " " + c.version}
-	for _, a := range todo {
-		progress.Total += a.Size
+	watched := todo
+	if m.Watch != nil {
+		watched = publish.Watched(c.from.String()+" "+c.version, todo, m.Watch)
 	}
-	var read atomic.Int64
-	err := each(ctx, len(todo), m.Jobs, func(ctx context.Context, i int) (err error) {
+	err := each(ctx, len(todo), m.wide(), func(ctx context.Context, i int) (err error) {
 		if err := take(ctx, m.tokens); err != nil {
 			return err
 		}
 		defer m.release()
 		p := places[todo[i]]
-		p.made, err = c.spool.copy(ctx, todo[i], p.offset, func(n int) {
-			if m.Watch != nil {
-				seen := progress
-				seen.Read = read.Add(int64(n))
-				m.Watch(seen)
-			}
-		})
+		p.made, err = c.spool.copy(ctx, watched[i], p.offset)
 		return err
 	})
 	if err != nil {

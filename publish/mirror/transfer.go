@@ -44,8 +44,8 @@ func (m *copier) copy(ctx context.Context, cargos []*cargo) error {
 		}
 	}
 	limit := m.Jobs
-	if m.Folder != nil && limit > 1 {
-		limit *= 2 // so that downloads go on while others are written to the disk
+	if m.Folder != nil {
+		limit = m.wide() // so that downloads go on while others are written to the disk
 	}
 	var failed atomic.Bool
 	return each(ctx, len(chains), limit, func(ctx context.Context, i int) error {
