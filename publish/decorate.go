@@ -3,11 +3,11 @@ package publish
 import (
 	"context"
 	"io"
-	"slices"
 	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Progress is how far a release has been read. A file that is read twice, for
@@ -36,18 +36,22 @@ type watch struct {
 
 func (d watch) Put(ctx context.Context, r *repo.Release) (Result, error) {
 	seen := *r
-	seen.Artifacts = slices.Clone(r.Artifacts)
+	seen.Artifacts = Watched(Name(r), r.Artifacts, d.tell)
+	return d.Destination.Put(ctx, &seen)
+}
+
+// Watched returns files that tell how far all of them have been read.
+func Watched(release string, files []*repo.Artifact, tell func(Progress)) []*repo.Artifact {
 	var total int64
-	for _, a := range r.Artifacts {
+	for _, a := range files {
 		total += a.Size
 	}
 	var read atomic.Int64
-	for i, a := range seen.Artifacts {
-		seen.Artifacts[i] = a.Through(func(body io.ReadCloser) io.ReadCloser {
-			return counted{body, func(n int) { d.tell(Progress{Name(r), read.Add(int64(n)), total}) }}
+	return phrase.List(files, func(a *repo.Artifact) *repo.Artifact {
+		return a.Through(func(body io.ReadCloser) io.ReadCloser {
+			return counted{body, func(n int) { tell(Progress{release, read.Add(int64(n)), total}) }}
 		})
-	}
-	return d.Destination.Put(ctx, &seen)
+	})
 }
 
 type counted struct {

@@ -3,7 +3,6 @@ package repo
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -38,8 +37,6 @@ type Artifact struct {
 	Link bool
 
 	open func() (io.ReadCloser, error)
-	// locate makes the next open faster, or is nil.
-	locate func(context.Context)
 	// kind is set if it is known otherwise than by the name.
 	kind *layouts.FileKind
 	// stated is the checksum that the place of the file gives, or nil.
@@ -73,26 +70,6 @@ type held struct {
 }
 
 func (*held) Close() error { return nil }
-
-// Locating returns the same file whose content has to be asked for first: locate
-// asks, and the next time that the file is opened continues from there.
-func (a *Artifact) Locating(locate func(context.Context)) *Artifact {
-	out := *a
-	out.locate = locate
-	return &out
-}
-
-// Locatable reports whether Locate does anything.
-func (a *Artifact) Locatable() bool { return a.locate != nil }
-
-// Locate asks where the content is, if that takes time but moves none of it, so
-// that the file can be opened faster once it is its turn. The file has to be opened
-// before ctx is done, and tells of all errors then.
-func (a *Artifact) Locate(ctx context.Context) {
-	if a.locate != nil {
-		a.locate(ctx)
-	}
-}
 
 // Kind says what clusterctl does with the file: as the build knows it, otherwise
 // as the name tells.

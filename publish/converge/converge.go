@@ -53,10 +53,9 @@ type Machine[S any] struct {
 	// Place is what people call the destination in messages.
 	Place string
 	Table Table[S]
-	// Look finds out what is there. After trouble it must not rely on what was
-	// seen before. Reads are repeated below it, so its errors end the run,
-	// except those that Overtaken made.
-	Look func(ctx context.Context, trouble bool) (S, error)
+	// Look finds out what is there. Reads are repeated below it, so its errors end
+	// the run, except those that Overtaken made.
+	Look func(ctx context.Context) (S, error)
 	// Left counts what a state lacks. Rounds in which it gets no smaller than
 	// ever before are limited.
 	Left   func(S) int
@@ -80,15 +79,14 @@ func Overtaken(err error) error { return &overtaken{&publish.Temporary{Err: err}
 // reason to refuse, it is the outcome.
 func (m Machine[S]) Run(ctx context.Context) (s S, err error) {
 	var (
-		least   = math.MaxInt
-		failed  = 0     // rounds without progress
-		acted   = false // the last round made its step
-		trouble = true
-		step    string
-		final   error
+		least  = math.MaxInt
+		failed = 0     // rounds without progress
+		acted  = false // the last round made its step
+		step   string
+		final  error
 	)
 	for {
-		s, err = m.Look(ctx, trouble)
+		s, err = m.Look(ctx)
 		if err != nil {
 			if _, again := errors.AsType[*overtaken](err); !again && final == nil || ctx.Err() != nil {
 				return s, err
@@ -114,7 +112,7 @@ func (m Machine[S]) Run(ctx context.Context) (s S, err error) {
 		if final != nil {
 			return s, final
 		}
-		if trouble = err != nil; !trouble {
+		if err == nil {
 			continue
 		}
 		acted = false
@@ -130,7 +128,7 @@ func (m Machine[S]) Run(ctx context.Context) (s S, err error) {
 
 // Plan looks and decides as the first round of Run does.
 func (m Machine[S]) Plan(ctx context.Context) (s S, done bool, err error) {
-	if s, err = m.Look(ctx, true); err != nil {
+	if s, err = m.Look(ctx); err != nil {
 		return s, false, err
 	}
 	row := m.Table.Decide(s)

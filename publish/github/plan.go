@@ -27,8 +27,6 @@ type job struct {
 	home *home
 	// draft is the number of the draft that this run made or adopted, or 0.
 	draft int64
-	// all: the next look has to be at everything.
-	all bool
 	// mine is true once this run may have made something visible.
 	mine bool
 	// guess says that a new tag is at a commit that the user did not choose.
@@ -114,9 +112,6 @@ type state struct {
 	// is where the tag is.
 	stable []layouts.Version
 	commit string
-	// whole says that all of this was looked up; otherwise it is only the one
-	// release that the job works on.
-	whole bool
 
 	// conflict says how what is published differs from the release; fillable is
 	// true if files may be added to it.
@@ -143,26 +138,19 @@ type state struct {
 	discard []*release
 }
 
-// look finds out what is there. For most steps the draft alone is enough, but
-// before it is published others may have changed things.
-func (j *job) look(ctx context.Context, trouble bool) (*state, error) {
-	s, err := j.see(ctx, trouble || j.all)
-	if err == nil && !s.whole && s.ready() {
-		s, err = j.see(ctx, true)
-	}
-	return s, again(err) // another user may have deleted what a list just showed
+// look finds out what is there. Another user may delete what a list just showed.
+func (j *job) look(ctx context.Context) (*state, error) {
+	s := &state{}
+	return s, again(j.see(ctx, s))
 }
 
-func (j *job) see(ctx context.Context, whole bool) (*state, error) {
-	s := &state{whole: whole || j.draft == 0}
-	if s.whole {
-		_, err := list(ctx, j.Repository, "releases", func(r *release) bool { return s.add(r, j.r.Version) })
-		if err != nil {
-			return s, err
-		}
-		if s.commit, err = j.commitOf(ctx, j.r.Version); err != nil {
-			return s, err
-		}
+func (j *job) see(ctx context.Context, s *state) error {
+	_, err := list(ctx, j.Repository, "releases", func(r *release) bool { return s.add(r, j.r.Version) })
+	if err != nil {
+		return err
+	}
+	if s.commit, err = j.commitOf(ctx, j.r.Version); err != nil {
+		return err
 	}
 	// A list may be some moments old.
 	known := func(r *release) bool { return r.ID == j.draft }
@@ -171,20 +159,17 @@ func (j *job) see(ctx context.Context, whole bool) (*state, error) {
 		switch err := j.get(ctx, fmt.Sprintf("releases/%d", j.draft), r); {
 		case refused(err, http.StatusNotFound):
 			j.draft = 0 // somebody has deleted it
-			if !s.whole {
-				return j.see(ctx, true)
-			}
 		case err != nil:
-			return s, err
+			return err
 		default:
 			s.add(r, j.r.Version)
 		}
 	}
 	slices.SortFunc(s.drafts, func(a, b *release) int { return cmp.Compare(a.ID, b.ID) })
 	if s.published != nil {
-		return s, j.compare(ctx, s)
+		return j.compare(ctx, s)
 	}
-	return s, j.inspect(ctx, s)
+	return j.inspect(ctx, s)
 }
 
 // stable returns the version of a release that can be the latest.
@@ -299,9 +284,6 @@ func (s *state) left() int {
 	return 1 + len(s.remove) + len(s.upload)
 }
 
-// ready reports whether nothing is left but to publish the draft.
-func (s *state) ready() bool { return s.work != nil && s.published == nil && s.left() == 1 }
-
 func (j *job) machine() converge.Machine[*state] {
 	return converge.Machine[*state]{Place: "GitHub", Table: j.table(), Look: j.look, Left: (*state).left, Policy: j.opt.Policy}
 }
@@ -338,11 +320,8 @@ func (j *job) compare(ctx context.Context, s *state) error {
 	m, _ := findMarker(s.published.Body)
 	err := publish.Conflict(ctx, j.released(ctx, s.published, false), j.r)
 	if err == nil && m.commit+j.opt.Target != "" {
-		if !s.whole {
-			s.commit, err = j.commitOf(ctx, j.r.Version)
-		}
-		if err != nil || s.commit == "" {
-			return err
+		if s.commit == "" {
+			return nil
 		}
 		if m.commit != "" && s.commit != m.commit {
 			s.conflict = fmt.Errorf("it was published for the commit %s, but its tag is at %s: another user created or moved the tag; delete the release and the tag and publish again, or publish under a new version", m.commit, s.commit)
@@ -423,7 +402,7 @@ func names(assets []asset) string {
 // aim finds the commit for the tag.
 func (j *job) aim(ctx context.Context, s *state) error {
 	known, draft := cmp.Or(j.opt.Target, j.opt.Commit), j.chosen(s.work)
-	if !s.whole || known == "" && s.commit != "" {
+	if known == "" && s.commit != "" {
 		return nil
 	}
 	want, err := j.resolve(ctx, cmp.Or(known, draft, string(j.home.Branch), "HEAD"))
@@ -501,7 +480,7 @@ func (j *job) sum(ctx context.Context, a asset) (repo.Sum, error) {
 	if sum, ok := j.read[a.ID]; ok {
 		return sum, nil
 	}
-	file := repo.NewArtifact(a.Name, a.Name, a.Size, func() (io.ReadCloser, error) { return j.content(a).Open(ctx, a.Size) })
+	file := repo.NewArtifact(a.Name, a.Name, a.Size, func() (io.ReadCloser, error) { return j.content(ctx, a) })
 	sum, err := file.Sum(ctx)
 	if err == nil {
 		j.read[a.ID] = sum

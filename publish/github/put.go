@@ -122,7 +122,7 @@ func (j *job) publish(ctx context.Context, s *state) error {
 	mark := j.mark
 	mark.commit = cmp.Or(s.target, s.commit)
 	edit.Body = new(mark.marked(text))
-	j.draft, j.all = s.work.ID, len(s.discard) > 0
+	j.draft = s.work.ID
 	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", s.work.ID), edit, nil)
 	return j.visibly(again(err))
 }

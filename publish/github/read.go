@@ -94,12 +94,13 @@ func (d *Repository) released(ctx context.Context, r *release, pages bool) *repo
 			continue
 		}
 		at := d.link(r.Tag, a.Name)
-		link := transport.NewLink(d.anonymous, at, http.Header{"User-Agent": {d.opt.Tool}})
-		if !pages {
-			link = d.content(a)
+		open := func() (io.ReadCloser, error) {
+			if !pages {
+				return d.content(ctx, a)
+			}
+			return transport.Download(ctx, d.anonymous, at, http.Header{"User-Agent": {d.opt.Tool}}, a.Size)
 		}
-		open := func() (io.ReadCloser, error) { return link.Open(ctx, a.Size) }
-		file := repo.NewArtifact(a.Name, at, a.Size, open).Locating(link.Locate)
+		file := repo.NewArtifact(a.Name, at, a.Size, open)
 		if sum, ok := a.sum(); ok {
 			file = file.Stating(sum)
 		}
@@ -110,11 +111,11 @@ func (d *Repository) released(ctx context.Context, r *release, pages bool) *repo
 	return out
 }
 
-// content is where an asset is in the API, also that of a draft. The API
+// content opens an asset in the API, also that of a draft. The API
 // redirects to a signed address on another host, which does not see the token.
-func (d *Repository) content(a asset) *transport.Link {
+func (d *Repository) content(ctx context.Context, a asset) (io.ReadCloser, error) {
 	at := fmt.Sprintf("%s/repos/%s/releases/assets/%d", d.opt.APIURL, d.full(), a.ID)
-	return transport.NewLink(d.client, at, http.Header{"Accept": {"application/octet-stream"}, "User-Agent": {d.opt.Tool}})
+	return transport.Download(ctx, d.client, at, http.Header{"Accept": {"application/octet-stream"}, "User-Agent": {d.opt.Tool}}, a.Size)
 }
 
 // Verify reads every file the way Fetch does. What is not there yet is waited

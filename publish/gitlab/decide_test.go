@@ -223,7 +223,7 @@ func TestRefusedSteps(t *testing.T) {
 		j.deleted[f.id] = true
 	}
 	delete(j.sent, "metadata.yaml")
-	if after, err := j.look(t.Context(), false); err != nil || len(after.files) > 0 || len(after.steps) != len(j.order) {
+	if after, err := j.look(t.Context()); err != nil || len(after.files) > 0 || len(after.steps) != len(j.order) {
 		t.Errorf("%+v, %v", after, err)
 	}
 	for _, tt := range []struct {

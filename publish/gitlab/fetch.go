@@ -67,7 +67,7 @@ func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, err
 func (p *Package) artifact(ctx context.Context, version string, f stored) *repo.Artifact {
 	at := p.readURL(version, f.name)
 	a := repo.NewArtifact(f.name, p.fileURL(version, f.name), f.size, func() (io.ReadCloser, error) {
-		return transport.Download(ctx, p.http, at, f.size)
+		return transport.Download(ctx, p.http, at, nil, f.size)
 	})
 	if f.known {
 		return a.Stating(f.sum)

@@ -365,7 +365,7 @@ func (j *job) overtaken(ctx context.Context, s state, step step, first bool) (bo
 
 // look finds out what is there, but for what was deleted and may still be listed,
 // and what it has to be compared with.
-func (j *job) look(ctx context.Context, _ bool) (state, error) {
+func (j *job) look(ctx context.Context) (state, error) {
 	s, err := j.p.look(ctx, j.r.Version, j.names())
 	if err != nil {
 		return s, err

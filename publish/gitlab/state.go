@@ -149,7 +149,7 @@ func (p *Package) probe(ctx context.Context, version, name string) (stored, erro
 		io.CopyN(io.Discard, resp.Body, 64<<10)
 		return stored{name: name, size: resp.ContentLength, sum: sum, known: true}, nil
 	}
-	content, err := transport.Download(ctx, p.http, at, -1)
+	content, err := transport.Download(ctx, p.http, at, nil, -1)
 	if err != nil {
 		return stored{}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -111,11 +110,7 @@ func (m *copier) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
 			file = p.file
 		}
 	}
-	var first *repo.Artifact
-	if i := slices.IndexFunc(c.whole.Artifacts, func(a *repo.Artifact) bool { return providers.Reads(a, file) }); i >= 0 {
-		first = c.whole.Artifacts[i]
-	}
-	if err := m.acquire(ctx, first); err != nil {
+	if err := take(ctx, m.tokens); err != nil {
 		return nil, err
 	}
 	defer m.release()
@@ -255,25 +250,17 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 			todo = append(todo, a)
 		}
 	}
-	progress := publish.Progress{Release: c.from.String() + " " + c.version}
-	for _, a := range todo {
-		progress.Total += a.Size
+	watched := todo
+	if m.Watch != nil {
+		watched = publish.Watched(c.from.String()+" "+c.version, todo, m.Watch)
 	}
-	var read atomic.Int64
-	// Half of them are asked for ahead.
-	err := each(ctx, len(todo), 2*m.Jobs, func(ctx context.Context, i int) (err error) {
-		if err := m.acquire(ctx, todo[i]); err != nil {
+	err := each(ctx, len(todo), m.wide(), func(ctx context.Context, i int) (err error) {
+		if err := take(ctx, m.tokens); err != nil {
 			return err
 		}
 		defer m.release()
 		p := places[todo[i]]
-		p.made, err = c.spool.copy(ctx, todo[i], p.offset, func(n int) {
-			if m.Watch != nil {
-				seen := progress
-				seen.Read = read.Add(int64(n))
-				m.Watch(seen)
-			}
-		})
+		p.made, err = c.spool.copy(ctx, watched[i], p.offset)
 		return err
 	})
 	if err != nil {

@@ -17,21 +17,25 @@ import (
 // planner finds out what is to be copied.
 type planner struct {
 	*run
-	// looks are held while sources and the mirror are asked what they have, which
-	// takes time but no bandwidth, and so runs alongside the downloads.
-	looks chan struct{}
 	// listed releases were fetched to find the latest version, by source and
 	// version.
 	listed map[[2]string]*repo.Release
 }
 
+// lookAll looks at all releases before anything is copied, so that what cannot be
+// listed stops the run at its beginning.
+func (m *planner) lookAll(ctx context.Context, tasks []*task) ([]*cargo, error) {
+	cargos := make([]*cargo, len(tasks))
+	err := each(ctx, len(tasks), m.wide(), func(ctx context.Context, i int) (err error) {
+		cargos[i], err = m.look(ctx, tasks[i])
+		return err
+	})
+	return cargos, err
+}
+
 // look lists a release at its source, and finds out whether there is anything
 // to do.
 func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
-	if err := take(ctx, m.looks); err != nil {
-		return nil, err
-	}
-	defer func() { <-m.looks }()
 	whole, err := m.fetch(ctx, t.from, t.version)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no release %s: %w", t.from, t.version, err)

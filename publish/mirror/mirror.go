@@ -17,7 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
 
-// DefaultJobs is how many files are downloaded at a time by default.
+// DefaultJobs is Options.Jobs by default.
 const DefaultJobs = 8
 
 type Options struct {
@@ -29,8 +29,9 @@ type Options struct {
 	// those of the last run.
 	Settings Settings
 	Given    Given
-	// Jobs limits what runs at the same time: downloads, looks at what there is,
-	// and releases, of which a mirror in a Folder may have twice as many under way.
+	// Jobs limits what runs at the same time: looks at what there is, releases, and
+	// files. Unless it is 1, twice as many downloads are under way, because a small
+	// file waits for its server most of the time, and so are releases for a Folder.
 	Jobs int
 	// DryRun changes nothing, and downloads what is looked into before a release is
 	// copied.
@@ -135,7 +136,7 @@ type Result struct {
 // file. In a dry run the result holds no warnings.
 func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error {
-		plan := &planner{run: m, looks: make(chan struct{}, m.Jobs), listed: map[[2]string]*repo.Release{}}
+		plan := &planner{run: m, listed: map[[2]string]*repo.Release{}}
 		tasks, err := plan.resolve(ctx, wants)
 		if err != nil {
 			return err
@@ -149,11 +150,12 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 				return err
 			}
 		}
-		copying := &copier{
-			run: m, plan: plan, tokens: make(chan struct{}, m.Jobs), ahead: make(chan struct{}, m.Jobs),
-			parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		cargos, err := plan.lookAll(ctx, tasks)
+		if err != nil {
+			return err
 		}
-		err = copying.copy(ctx, tasks)
+		copying := &copier{run: m, tokens: make(chan struct{}, m.wide()), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		err = copying.copy(ctx, cargos)
 		if closeErr := m.closeJournal(); err == nil {
 			err = closeErr
 		}
@@ -247,6 +249,14 @@ type run struct {
 	judged, lost map[ReleaseName]bool
 	journal      *os.File
 	result       Result
+}
+
+// wide is how many downloads may be under way.
+func (m *run) wide() int {
+	if m.Jobs == 1 {
+		return 1
+	}
+	return 2 * m.Jobs
 }
 
 // at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it

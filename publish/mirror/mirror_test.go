@@ -1,12 +1,10 @@
 package mirror
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,10 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -732,65 +727,6 @@ func TestPlacesAreAskedOnce(t *testing.T) {
 	mirrored(t, wants, toFolder(t, dir))
 	if !slices.Equal(shared.steps, []string{"versions", "fetch v1.2.0"}) {
 		t.Errorf("the second run: %v", shared.steps)
-	}
-}
-
-// located is a place whose files have to be asked for first. It counts those that
-// were, and those of them that are not opened yet.
-type located struct {
-	*place
-	mu                   sync.Mutex
-	asked, waiting, most int
-}
-
-func (l *located) count(asked, waiting int) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked += asked
-	l.waiting += waiting
-	l.most = max(l.most, l.waiting)
-	return l.asked
-}
-
-func (l *located) Fetch(ctx context.Context, version string) (*repo.Release, error) {
-	r, err := l.place.Fetch(ctx, version)
-	if err != nil {
-		return nil, err
-	}
-	for i, a := range r.Artifacts {
-		var ahead atomic.Int64
-		r.Artifacts[i] = a.Through(func(body io.ReadCloser) io.ReadCloser {
-			l.count(0, -int(ahead.Swap(0)))
-			return body
-		}).Locating(func(context.Context) {
-			ahead.Add(1)
-			l.count(1, 1)
-		})
-	}
-	return r, nil
-}
-
-// While files are downloaded, as many others are asked for, but no more, since
-// answers may not be good for long.
-func TestFilesAreAskedForAhead(t *testing.T) {
-	own := newPlace("https://own", map[string][]string{"v1.0.0": append(filesOf(foo, "v1.0.0"), "cluster-template-x.yaml", "kind: Cluster\n")})
-	from := &located{place: own}
-	var first sync.Once
-	own.body = func(step string, content []byte) io.Reader {
-		if !strings.HasSuffix(step, "components.yaml") { // which are read alone
-			first.Do(func() {
-				for end := time.Now().Add(10 * time.Second); from.count(0, 0) == 0 && time.Now().Before(end); {
-					time.Sleep(time.Millisecond)
-				}
-			})
-		}
-		return bytes.NewReader(content)
-	}
-	opts := toFolder(t, given.MemoryDir(t))
-	opts.Jobs = 1
-	mirrored(t, []Want{{From: from, Version: Exactly("v1.0.0")}}, opts)
-	if from.asked == 0 || from.waiting != 0 || from.most != 1 || own.most != 1 {
-		t.Errorf("asked for %d ahead, at most %d before their turn, %d of them for nothing; read %d at a time", from.asked, from.most, from.waiting, own.most)
 	}
 }
 

@@ -58,9 +58,8 @@ func (s *spool) place(a *repo.Artifact) (offset int64) {
 }
 
 // copy reads a file into its place and returns what is there, with its checksum.
-// It calls count with the number of bytes of each step.
-func (s *spool) copy(ctx context.Context, a *repo.Artifact, offset int64, count func(n int)) (*repo.Artifact, error) {
-	w := &spoolWriter{w: io.NewOffsetWriter(s.file, offset), count: count}
+func (s *spool) copy(ctx context.Context, a *repo.Artifact, offset int64) (*repo.Artifact, error) {
+	w := &spoolWriter{w: io.NewOffsetWriter(s.file, offset)}
 	sum, err := a.Copy(ctx, w)
 	if w.err != nil {
 		return nil, s.fail(w.err)
@@ -75,14 +74,12 @@ func (s *spool) copy(ctx context.Context, a *repo.Artifact, offset int64, count 
 
 // spoolWriter tells errors of the disk from those of the source.
 type spoolWriter struct {
-	w     io.Writer
-	count func(n int)
-	err   error
+	w   io.Writer
+	err error
 }
 
 func (w *spoolWriter) Write(p []byte) (n int, err error) {
 	n, w.err = w.w.Write(p)
-	w.count(n)
 	return n, w.err
 }
 

@@ -15,96 +15,45 @@ import (
 // copier copies what the planner found.
 type copier struct {
 	*run
-	plan *planner
 	// tokens are held while files are read from a source.
 	tokens chan struct{}
-	// ahead are held by files that are next: their places are asked for while
-	// others are downloaded.
-	ahead chan struct{}
 	// parsing is held while images are looked for.
 	parsing chan struct{}
+}
+
+// unit is releases that become visible together.
+type unit []*cargo
+
+// done reports whether nothing has to be copied.
+func (u unit) done() bool {
+	return !slices.ContainsFunc(u, func(c *cargo) bool { return c.known == nil })
 }
 
 // copy copies releases. Those of one source follow each other, oldest first,
 // so that what is the latest only moves forward; so do all if they share one
 // place, where those of one version are one release.
-func (m *copier) copy(ctx context.Context, tasks []*task) error {
-	slices.SortStableFunc(tasks, func(a, b *task) int { return CompareVersions(a.version, b.version) })
-	var chains [][]*unit
-	index := map[string]int{}
-	for _, t := range tasks {
-		key := t.from.String()
-		if m.To.Shared {
-			key = ""
+func (m *copier) copy(ctx context.Context, cargos []*cargo) error {
+	chains := m.chains(cargos)
+	// What cannot share a place is found before anything is copied.
+	for _, u := range slices.Concat(chains...) {
+		if u.done() {
+			continue
 		}
-		i, known := index[key]
-		if !known {
-			i = len(chains)
-			index[key], chains = i, append(chains, nil)
-		}
-		c := chains[i]
-		if last := len(c) - 1; m.To.Shared && last >= 0 && c[last].tasks[0].version == t.version {
-			c[last].tasks = append(c[last].tasks, t)
-		} else {
-			chains[i] = append(c, &unit{tasks: []*task{t}})
+		if err := publish.Unmixed(phrase.List(u, func(c *cargo) *repo.Release { return c.listed })); err != nil {
+			return err
 		}
 	}
 	limit := m.Jobs
-	if m.Folder != nil && limit > 1 {
-		limit *= 2 // so that downloads go on while others are written to the disk
+	if m.Folder != nil {
+		limit = m.wide() // so that downloads go on while others are written to the disk
 	}
 	var failed atomic.Bool
-	looking, stop := context.WithCancel(ctx)
-	var looks sync.WaitGroup
-	defer func() {
-		stop()
-		looks.Wait()
-	}()
-	// Looks go ahead: at the next release of the source, and at the source that is
-	// next, so that no download waits for them. They begin after the look that a
-	// download waits for now.
-	ahead := func(chain, at int) {
-		if chain < len(chains) && at < len(chains[chain]) {
-			u := chains[chain][at]
-			u.once.Do(func() {
-				u.looked = make(chan struct{})
-				looks.Go(func() { m.lookAt(looking, u) })
-			})
-		}
-	}
-	// What cannot share a place is found before anything is copied.
-	for i, chain := range chains {
-		for at, u := range chain {
-			if len(u.tasks) > 1 {
-				ahead(i, at)
-			}
-		}
-	}
-	for _, chain := range chains {
-		for _, u := range chain {
-			if len(u.tasks) == 1 {
-				continue
-			}
-			<-u.looked
-			if !slices.ContainsFunc(u.cargos, func(c *cargo) bool { return c.known == nil }) {
-				continue
-			}
-			if err := publish.Unmixed(phrase.List(u.cargos, func(c *cargo) *repo.Release { return c.listed })); err != nil {
-				return err
-			}
-		}
-	}
 	return each(ctx, len(chains), limit, func(ctx context.Context, i int) error {
 		for at, u := range chains[i] {
 			if failed.Load() {
 				return nil
 			}
-			ahead(i, at)
-			<-u.looked // the context that ends this ends looking too
-			if at == 0 {
-				ahead(i+limit, 0)
-			}
-			ahead(i, at+1)
+			chains[i][at] = nil // it is large
 			if err := m.unit(ctx, u); err != nil {
 				failed.Store(true)
 				return err
@@ -114,37 +63,32 @@ func (m *copier) copy(ctx context.Context, tasks []*task) error {
 	})
 }
 
-// unit is releases that become visible together.
-type unit struct {
-	tasks []*task
-	// What is there of them is known when looked is closed.
-	once   sync.Once
-	looked chan struct{}
-	cargos []*cargo
-	err    error
-}
-
-// lookAt looks at the releases of a unit.
-func (m *copier) lookAt(ctx context.Context, u *unit) {
-	defer close(u.looked)
-	for _, t := range u.tasks {
-		c, err := m.plan.look(ctx, t)
-		if err != nil {
-			u.err = err
-			return
+// chains returns the units that follow each other.
+func (m *copier) chains(cargos []*cargo) (chains [][]unit) {
+	slices.SortStableFunc(cargos, func(a, b *cargo) int { return CompareVersions(a.version, b.version) })
+	index := map[string]int{}
+	for _, c := range cargos {
+		key := c.from.String()
+		if m.To.Shared {
+			key = ""
 		}
-		u.cargos = append(u.cargos, c)
+		i, known := index[key]
+		if !known {
+			i = len(chains)
+			index[key], chains = i, append(chains, nil)
+		}
+		if last := len(chains[i]) - 1; m.To.Shared && last >= 0 && chains[i][last][0].version == c.version {
+			chains[i][last] = append(chains[i][last], c)
+		} else {
+			chains[i] = append(chains[i], unit{c})
+		}
 	}
+	return chains
 }
 
-// unit copies releases that become visible together, once they were looked at.
-func (m *copier) unit(ctx context.Context, u *unit) error {
-	if u.err != nil {
-		return u.err
-	}
-	cargos := u.cargos
-	u.cargos = nil // the unit outlives them
-	if !slices.ContainsFunc(cargos, func(c *cargo) bool { return c.known == nil }) {
+// unit copies releases that become visible together.
+func (m *copier) unit(ctx context.Context, cargos unit) error {
+	if cargos.done() {
 		for _, c := range cargos {
 			for _, l := range c.known {
 				if err := m.done(c.outcome(l, true), nil); err != nil {
@@ -286,7 +230,7 @@ func (m *copier) put(ctx context.Context, releases []*repo.Release) (unchanged m
 
 func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
 	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a) }) {
-		if err := m.acquire(ctx, nil); err != nil {
+		if err := take(ctx, m.tokens); err != nil {
 			return publish.Result{}, err
 		}
 		defer m.release()
@@ -330,24 +274,6 @@ func (m *copier) record(c *cargo, r *repo.Release) (l *Locked, listing Listing) 
 		listing = m.book.Listings[[2]string{l.Source, l.Version}]
 	}
 	return l, listing
-}
-
-// acquire waits until files may be read from a source. The first of them may be
-// nil.
-func (m *copier) acquire(ctx context.Context, first *repo.Artifact) error {
-	select {
-	case m.tokens <- struct{}{}:
-		return nil
-	default:
-	}
-	if first != nil && first.Locatable() {
-		if err := take(ctx, m.ahead); err != nil {
-			return err
-		}
-		defer func() { <-m.ahead }()
-		first.Locate(ctx)
-	}
-	return take(ctx, m.tokens)
 }
 
 // take waits for a place among those that a channel limits.

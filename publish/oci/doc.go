@@ -1,6 +1,6 @@
 // Package oci publishes releases to a repository of an OCI registry, in the
 // form that the Cluster API operator reads (fetchConfig.oci), and reads what
-// the operator's plugin, oras and the proposed publisher of Cluster API wrote.
+// the operator's plugin and oras wrote.
 //
 // A release is one image manifest with the empty config and the version as its
 // tag. Every file is a layer that has the name of the file as its title. Where
@@ -10,7 +10,7 @@
 //
 // The proposal for Cluster API (cluster-api#13729) has the same repositories,
 // tags and annotations, but packs all files of a release into one layer. No
-// released operator reads that, so it is read, but not written.
+// released operator reads that, so it is neither read nor written.
 //
 // Blobs are stored first, then the manifest under its digest, and last the tag,
 // which makes the release visible as a whole. Container images of a mirror are

@@ -89,9 +89,10 @@ func TestCopiesWhatWasCutOff(t *testing.T) {
 func TestCopiesAnIndexAgain(t *testing.T) {
 	from, to := emptyShelf(), emptyShelf()
 	part := image(t, from, "a")
-	data := from.have[indexOf(t, from, nil, part).Digest]
+	part.Platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
+	root := indexOf(t, from, nil, part)
 	for range 2 {
-		given.Value(copyIndex(t.Context(), from, to, v1.MediaTypeImageIndex, data, []v1.Descriptor{part}))(t)
+		given.Value(copyPlatforms(t.Context(), from, to, root, []string{"linux/amd64"}))(t)
 	}
 }
 

@@ -200,26 +200,16 @@ func (s *Store) Push(ctx context.Context, images []Wanted, registry string) (n i
 			if !ok {
 				continue
 			}
-			d, tag, digest, err := s.place(to)
+			d, tag, _, err := s.place(to)
 			if err != nil {
 				return n, err
 			}
-			left, err := d.PushImage(ctx, tag, desc, from.from)
-			if err != nil {
+			if err := d.PushImage(ctx, tag, desc, from.from); err != nil {
 				return n, err
 			}
 			s.Tell("pushed image " + img.Ref + " as " + to)
-			if found = true; len(left) == 0 {
-				n++
-				break
-			}
-			text := fmt.Sprintf("the registry refuses %s of the image %s, because some layers may only be distributed by their vendor; the rest was pushed", strings.Join(left, ", "), img.Ref)
-			if digest != "" {
-				text += ", but not under " + digest + ", by which the image is named"
-			} else {
-				n++
-			}
-			s.Warn(text)
+			found = true
+			n++
 			break
 		}
 		if !found {

@@ -86,15 +86,9 @@ func Unfound(r *repo.Repository) []string {
 			maps.Copy(sums, r.Titles)
 		}
 	}
-	if len(parts) > 0 && len(sums) == 0 {
-		return []string{archiveNote}
-	}
 	_, notes := aliases(parts, sums, false)
 	return notes
 }
-
-// archiveNote says who reads the archive form.
-const archiveNote = "no released Cluster API operator reads the archive form, which is proposed in cluster-api#13729"
 
 // aliases returns the titles that the operator needs beyond the names of the
 // files, so that it finds the components of every provider, if they may be added, and

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -121,7 +120,7 @@ func (p *upload) table() converge.Table[state] {
 	}
 }
 
-func (p *upload) look(ctx context.Context, _ bool) (s state, err error) {
+func (p *upload) look(ctx context.Context) (s state, err error) {
 	desc, data, err := p.d.get(ctx, p.b.release.Version)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -326,26 +325,9 @@ func (p *upload) ensure(ctx context.Context, x blob) error {
 	if exists {
 		return nil
 	}
-	return p.send(ctx, x)
-}
-
-// send streams a file to the registry.
-func (p *upload) send(ctx context.Context, x blob) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	r, w := io.Pipe()
-	read := make(chan error, 1)
-	go func() {
-		_, err := x.file.Copy(ctx, w)
-		w.CloseWithError(err)
-		read <- err
-	}()
-	err := p.d.remote.Blobs().Push(ctx, x.desc, r)
-	_ = r.Close() // a pipe
-	// If the file cannot be read, then that is the reason.
-	if readErr := <-read; readErr != nil && !errors.Is(readErr, io.ErrClosedPipe) {
-		return readErr
+	err = p.d.remote.Blobs().Push(ctx, x.desc, publish.NewBody(x.file))
+	if source, ok := errors.AsType[*publish.SourceError](err); ok {
+		return source.Unwrap()
 	}
 	return p.d.wrote(ctx, "upload "+x.file.Name, err)
 }

@@ -124,13 +124,14 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 		return ok && of.Annotations[aliasOf] == "" && of.Digest == layer.Digest &&
 			aliasFits(a.Name, layer.Annotations[aliasOf], r)
 	})
-	if len(files) == 0 {
-		packed, err := d.packed(ctx, where, m)
-		if err != nil || packed == nil {
-			return nil, err
-		}
-		r.Artifacts = packed
-	} else if untitled > 0 {
+	switch archive := m.Annotations[providerType] != ""; {
+	case len(files) == 0 && archive:
+		return fail("holds its files in an archive, as cluster-api#13729 proposes; no released Cluster API operator reads that form, so publish one layer for each file")
+	case len(files) == 0 && (m.Config.MediaType == v1.MediaTypeImageConfig || m.Config.MediaType == dockerConfig):
+		return fail("is a container image, not the files of a release")
+	case len(files) == 0:
+		return fail("holds no files: none of its %d layers has the annotation %s with the name of a file", len(m.Layers), v1.AnnotationTitle)
+	case untitled > 0:
 		r.Incomplete = fmt.Sprintf("has %s without a file name, which other readers may interpret", phrase.Count(untitled, "layer"))
 	}
 	r.Sort()
@@ -157,7 +158,7 @@ func sumOf(d digest.Digest) (repo.Sum, bool) {
 // artifact is a layer as a file, which is downloaded when it is opened.
 func (d *Repository) artifact(ctx context.Context, where, name string, layer v1.Descriptor, sum repo.Sum) *repo.Artifact {
 	return repo.NewArtifact(name, where+"/"+name, layer.Size, func() (io.ReadCloser, error) {
-		body, err := transport.Download(ctx, d.client, d.blobURL(layer.Digest), layer.Size)
+		body, err := transport.Download(ctx, d.client, d.blobURL(layer.Digest), nil, layer.Size)
 		if err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", where, name, d.explain(ctx, err))
 		}

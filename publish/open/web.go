@@ -68,7 +68,7 @@ func (w *Web) Components(ctx context.Context, _ layouts.Provider, version, at st
 }
 
 func (w *Web) get(ctx context.Context, at string) ([]byte, error) {
-	body, err := transport.Download(ctx, w.opts.Client, at, -1)
+	body, err := transport.Download(ctx, w.opts.Client, at, nil, -1)
 	var data []byte
 	if err == nil {
 		defer body.Close()

@@ -6,110 +6,34 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 )
 
 // Download opens the content at a URL, which has size bytes, or an unknown
-// number if size is negative. A connection that breaks off is taken up again where it
-// ended, as long as the server says that the content is still the same. The error
-// wraps fs.ErrNotExist for status 404.
-func Download(ctx context.Context, client *http.Client, at string, size int64) (io.ReadCloser, error) {
-	return NewLink(client, at, nil).Open(ctx, size)
-}
-
-// Link is the URL of a file, which usually redirects to the content. It is safe for
-// concurrent use.
-type Link struct {
-	client *http.Client
-	url    string
-	header http.Header
-
-	mu    sync.Mutex
-	found found
-}
-
-// found is what the server of a link answered before the content was needed.
-type found struct {
-	// next asks for the content where the link redirects to. It is nil if the
-	// server did not redirect; resp is its answer then, or err says why there is
-	// none.
-	next *http.Request
-	resp *http.Response
-	err  error
-}
-
-// NewLink returns the link that is at a URL. Header may add what the server needs
-// to know.
-func NewLink(client *http.Client, at string, header http.Header) *Link {
-	return &Link{client: client, url: at, header: header}
-}
-
-// Locate asks where the link leads to, so that the next Open need not: that takes
-// a round trip, and no bandwidth. A server that answers with the content itself
-// waits until it is read. Errors are left to Open, which has to follow before ctx is
-// done.
-func (l *Link) Locate(ctx context.Context) {
-	req, err := l.request(ctx)
-	if err != nil {
-		return
-	}
-	var f found
-	client := *l.client
-	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		if l.client.CheckRedirect != nil {
-			if err := l.client.CheckRedirect(req, via); err != nil {
-				return err
-			}
-		}
-		f.next = req
-		return http.ErrUseLastResponse
-	}
-	f.resp, f.err = client.Do(req)
-	if f.next != nil {
-		drain(f.resp.Body)
-		f.resp = nil
-		f.next.Response = nil // which holds on to the connection
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.found = f
-}
-
-func (l *Link) Open(ctx context.Context, size int64) (io.ReadCloser, error) {
-	d := &download{ctx: ctx, link: l, size: size, policy: policyOf(l.client), opened: time.Now(), since: time.Now()}
-	l.mu.Lock()
-	f := l.found
-	l.found = found{} // a redirect need not be good for long
-	l.mu.Unlock()
-	if err := d.begin(f); err != nil {
+// number if size is negative. Header may add what the server needs to know. A
+// connection that breaks off is taken up again where it ended, as long as the server
+// says that the content is still the same. The error wraps fs.ErrNotExist for status
+// 404.
+func Download(ctx context.Context, client *http.Client, at string, header http.Header, size int64) (io.ReadCloser, error) {
+	d := &download{ctx: ctx, client: client, url: at, header: header, size: size, policy: policyOf(client), opened: time.Now(), since: time.Now()}
+	if err := d.connect(); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func (l *Link) request(ctx context.Context) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url, nil)
-	if err != nil {
-		return nil, Clean(err)
-	}
-	for name, values := range l.header {
-		req.Header[name] = values
-	}
-	// Otherwise the client asks for compression, and positions mean nothing.
-	req.Header.Set("Accept-Encoding", "identity")
-	return req, nil
-}
-
 type download struct {
 	ctx    context.Context
-	link   *Link
+	client *http.Client
+	url    string
+	header http.Header
 	policy Policy
 	opened time.Time
 	// broken counts the breaks since the last progress, which began at since
@@ -130,48 +54,25 @@ type download struct {
 // errClosed is the error of a read after Close.
 var errClosed = errors.New("read after the download was closed")
 
-// begin connects with what was found before.
-func (d *download) begin(f found) error {
-	switch {
-	case f.err != nil:
-		return Clean(f.err)
-	case f.resp != nil:
-		return d.take(f.resp)
-	case f.next != nil:
-		resp, err := d.link.client.Do(f.next.WithContext(d.ctx))
-		if err != nil {
-			return Clean(err)
-		}
-		err = d.take(resp)
-		if _, refused := errors.AsType[*Status](err); !refused || IsTemporary(err) {
-			return err
-		}
-		// The redirect may have expired before anything was read.
-	}
-	return d.connect()
-}
-
 // connect asks for what is missing.
 func (d *download) connect() error {
-	req, err := d.link.request(d.ctx)
+	req, err := http.NewRequestWithContext(d.ctx, http.MethodGet, d.url, nil)
 	if err != nil {
-		return err
+		return Clean(err)
 	}
+	maps.Copy(req.Header, d.header)
+	// Otherwise the client asks for compression, and positions mean nothing.
+	req.Header.Set("Accept-Encoding", "identity")
 	if d.at > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.at))
 		if strings.HasPrefix(d.etag, `"`) { // a weak one does not stand for every byte
 			req.Header.Set("If-Range", d.etag)
 		}
 	}
-	resp, err := d.link.client.Do(req)
+	resp, err := d.client.Do(req)
 	if err != nil {
 		return Clean(err)
 	}
-	return d.take(resp)
-}
-
-// take reads on from an answer, if that continues where the last one ended.
-func (d *download) take(resp *http.Response) error {
 	if err := d.accept(resp); err != nil {
 		drain(resp.Body)
 		return err
@@ -270,7 +171,7 @@ func (d *download) retry(err error) error {
 }
 
 func (d *download) host() string {
-	u, err := url.Parse(d.link.url)
+	u, err := url.Parse(d.url)
 	if err != nil {
 		return "the server"
 	}

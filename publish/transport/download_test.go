@@ -116,7 +116,7 @@ func TestDownload(t *testing.T) {
 			var w waits
 			client := New(nil, w.policy())
 			var got []byte
-			body, err := Download(t.Context(), client, s.URL+"/f?sig="+secret, tt.size)
+			body, err := Download(t.Context(), client, s.URL+"/f?sig="+secret, nil, tt.size)
 			if err == nil {
 				got, err = io.ReadAll(body)
 				body.Close()
@@ -156,7 +156,7 @@ func TestDownloadWrongRange(t *testing.T) {
 			io.WriteString(w, "56789")
 		})
 		var w waits
-		body := given.Value(Download(t.Context(), New(nil, w.policy()), s.URL, 10))(t)
+		body := given.Value(Download(t.Context(), New(nil, w.policy()), s.URL, nil, 10))(t)
 		if got, err := io.ReadAll(body); err == nil || !strings.Contains(err.Error(), "asked for the bytes from 5 on") || string(got) != "01234" {
 			t.Errorf("%q: %q, %v", said, got, err)
 		}
@@ -168,13 +168,13 @@ func TestDownloadRefused(t *testing.T) {
 	for status, missing := range map[int]bool{404: true, 410: true, 401: false, 403: false, 500: false, 206: false} {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })
 		var w waits
-		_, err := Download(t.Context(), New(nil, w.policy()), s.URL+"/f?sig="+secret, -1)
+		_, err := Download(t.Context(), New(nil, w.policy()), s.URL+"/f?sig="+secret, nil, -1)
 		said, ok := errors.AsType[*Status](err)
 		if !ok || said.Code != status || errors.Is(err, fs.ErrNotExist) != missing || IsTemporary(err) != (status == 500) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	if _, err := Download(t.Context(), New(nil, Policy{}), "https://h/%zz?sig="+secret, -1); err == nil || strings.Contains(err.Error(), secret) {
+	if _, err := Download(t.Context(), New(nil, Policy{}), "https://h/%zz?sig="+secret, nil, -1); err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("no URL: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestDownloadHeader(t *testing.T) {
 	})
 	header := http.Header{"Accept": {"application/octet-stream"}}
 	var w waits
-	body := given.Value(NewLink(New(nil, w.policy()), s.URL, header).Open(t.Context(), 10))(t)
+	body := given.Value(Download(t.Context(), New(nil, w.policy()), s.URL, header, 10))(t)
 	if got, err := io.ReadAll(body); err != nil || string(got) != "0123456789" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -226,7 +226,7 @@ func TestDownloadCancel(t *testing.T) {
 		cancel(stopped)
 		return context.Cause(ctx)
 	}}
-	body := given.Value(Download(ctx, New(nil, policy), s.URL, 10))(t)
+	body := given.Value(Download(ctx, New(nil, policy), s.URL, nil, 10))(t)
 	defer body.Close()
 	_, err := io.ReadAll(body)
 	if _, temporary := errors.AsType[*publish.Temporary](err); !errors.Is(err, stopped) || temporary {
@@ -234,72 +234,25 @@ func TestDownloadCancel(t *testing.T) {
 	}
 }
 
-// What a link leads to is asked for once, whether before it is opened or then, and
-// again after a redirect that expired.
-func TestLink(t *testing.T) {
-	var asked []string
+// What a URL redirects to gets the header, but no secret.
+func TestRedirectedDownload(t *testing.T) {
 	store := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, "store"+r.URL.RawQuery)
 		if secrets := secretsOf(r); secrets != nil || r.Header.Get("Accept") != "a/b" || r.Header.Get("Accept-Encoding") != "identity" {
 			t.Errorf("leaked in %v, header %v", secrets, r.Header)
 		}
-		if strings.HasPrefix(r.URL.RawQuery, "old") {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
 		io.WriteString(w, "content")
 	})
-	query := ""
 	home := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path[1:])
-		switch r.URL.Path {
-		case "/moved":
-			http.Redirect(w, r, store.URL+"/"+query, http.StatusFound)
-		case "/here":
-			io.WriteString(w, "content")
-		default:
-			w.WriteHeader(http.StatusNotFound)
+		if r.Header.Get("Private-Token") != secret {
+			t.Errorf("header %v", r.Header)
 		}
+		http.Redirect(w, r, store.URL, http.StatusFound)
 	})
 	client := New(nil, Policy{}, Credential{Hosts: []string{host(home)}, Header: "Private-Token", Value: secret})
-	open := func(l *Link) string {
-		body, err := l.Open(t.Context(), 7)
-		if err != nil {
-			return err.Error()
-		}
-		defer body.Close()
-		content, err := io.ReadAll(body)
-		return fmt.Sprintf("%s %v", content, err)
-	}
-	for _, tt := range []struct{ path, query, want, ahead, all string }{
-		{"moved", "", "content <nil>", "moved", "moved store"},
-		{"moved", "?old", "content <nil>", "moved", "moved storeold moved store"},
-		{"here", "", "content <nil>", "here", "here"},
-		{"gone", "", "GET " + home.URL + "/gone: 404 Not Found", "gone", "gone"},
-	} {
-		link := NewLink(client, home.URL+"/"+tt.path, http.Header{"Accept": {"a/b"}})
-		for range 2 {
-			asked, query = nil, tt.query
-			link.Locate(t.Context())
-			if got := strings.Join(asked, " "); got != tt.ahead {
-				t.Errorf("%s%s: asked ahead: %s, want %s", tt.path, tt.query, got, tt.ahead)
-			}
-			query = ""
-			if got := open(link); got != tt.want {
-				t.Errorf("%s%s: %s, want %s", tt.path, tt.query, got, tt.want)
-			}
-			if got := strings.Join(asked, " "); got != tt.all {
-				t.Errorf("%s%s: asked: %s, want %s", tt.path, tt.query, got, tt.all)
-			}
-		}
-		if got := open(link); got != tt.want {
-			t.Errorf("%s, not asked ahead: %s, want %s", tt.path, got, tt.want)
-		}
-	}
-	refused := NewLink(client, home.URL+"/%zz", nil)
-	refused.Locate(t.Context())
-	if got := open(refused); !strings.Contains(got, "invalid URL escape") {
-		t.Error(got)
+	body := given.Value(Download(t.Context(), client, home.URL, http.Header{"Accept": {"a/b"}}, 7))(t)
+	defer body.Close()
+	if got, err := io.ReadAll(body); err != nil || string(got) != "content" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
@@ -325,7 +278,7 @@ func TestDownloadWithoutAnEnd(t *testing.T) {
 		}))
 		client := New(nil, Policy{Sleep: func(context.Context, time.Duration) error { return nil }})
 		var got []byte
-		body, err := Download(t.Context(), client, server.URL, -1)
+		body, err := Download(t.Context(), client, server.URL, nil, -1)
 		if err == nil {
 			got, err = io.ReadAll(body)
 			body.Close()

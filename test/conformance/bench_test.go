@@ -310,7 +310,7 @@ func BenchmarkMirror(b *testing.B) {
 			watch.distance = distance
 			const jobs = "8"
 			ours := cost.Side{Name: "ours", Do: func() cost.Cost {
-				return cost.Run(b, w.tool.process("mirror", "--config", settings, "--jobs", jobs, "--to", filepath.Join(b.TempDir(), "mirror")))
+				return cost.Run(b, w.tool.process("mirror", settings, "--jobs", jobs, "--to", filepath.Join(b.TempDir(), "mirror")))
 			}}
 			curl := cost.Side{Name: "curl", Do: func() cost.Cost {
 				dir := b.TempDir()

@@ -32,7 +32,7 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	var providers []layouts.Provider
 	artifacts := slices.Clone(whole.Artifacts)
 	for i, a := range artifacts {
-		if !Reads(a, file) {
+		if !reads(a, file) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -88,8 +88,8 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	return out, nil
 }
 
-// Reads reports whether Split reads an artifact.
-func Reads(a *repo.Artifact, file string) bool {
+// reads reports whether Split reads an artifact.
+func reads(a *repo.Artifact, file string) bool {
 	return a.Kind() == layouts.Components || a.Name == file
 }
 
