@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -77,7 +78,7 @@ func (f *finder) below(n *yamldoc.Node, key string) {
 	case yamldoc.Map:
 		if to := f.named(n.Get("name").Str()); to != nil {
 			if kind := n.Get("kind").Str(); kind != "" {
-				f.found(n, ofKind(to, groupOf(n), kind))
+				f.found(n, ofKind(to, manifest.GroupOf(n), kind))
 			} else {
 				f.found(n, best(to, key, 0))
 			}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -79,4 +80,10 @@ func SplitAPIVersion(s string) (group, version string) {
 		return group, version
 	}
 	return "", s
+}
+
+// GroupOf is the group that a reference names, in either spelling.
+func GroupOf(ref *yamldoc.Node) string {
+	group, _ := SplitAPIVersion(ref.Get("apiVersion").Str())
+	return cmp.Or(ref.Get("apiGroup").Str(), group)
 }
