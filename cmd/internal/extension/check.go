@@ -236,11 +236,10 @@ func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) e
 			if kind != layouts.Components && kind != layouts.ClusterClass && kind != layouts.ClusterTemplate {
 				continue
 			}
-			data, err := artifact.Bytes()
+			file, err := manifest.Read(artifact, kind)
 			if err != nil {
 				return fmt.Errorf("%s: %w", artifact.Path, err)
 			}
-			file := manifest.New(artifact, kind, data)
 			o.Classes = append(o.Classes, clusterclass.In(file)...)
 			if kind != layouts.Components || r.Provider.Type != layouts.RuntimeExtension {
 				continue

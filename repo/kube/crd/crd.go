@@ -46,6 +46,16 @@ type Version struct {
 	Subresources *yamldoc.Node
 }
 
+// In are the definitions among objects.
+func In(objects []*manifest.Object) (out []*CRD) {
+	for _, o := range objects {
+		if d := Of(o); d != nil {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // Of returns the definition in an object, or nil if it is none.
 func Of(o *manifest.Object) *CRD {
 	if !o.Is(Group, Kind) {
