@@ -331,18 +331,10 @@ func (e *BuildError) Unwrap() error { return e.Err }
 // Files are named below Dir, but for the configuration.
 func (e *BuildError) Places() []*yamldoc.Error {
 	var out []*yamldoc.Error
-	whole := true
-	var collect func(err error)
-	collect = func(err error) {
-		if list, ok := err.(interface{ Unwrap() []error }); ok {
-			for _, err := range list.Unwrap() {
-				collect(err)
-			}
-			return
-		}
+	for _, err := range files.Parts(e.Err) {
 		at, ok := errors.AsType[*yamldoc.Error](err)
-		if whole = whole && ok && !at.Pos.IsZero(); !whole {
-			return
+		if !ok || at.Pos.IsZero() {
+			return nil
 		}
 		placed := *at
 		if dir := filepath.ToSlash(e.Dir); at.File != e.config && !filepath.IsAbs(at.File) &&
@@ -350,9 +342,6 @@ func (e *BuildError) Places() []*yamldoc.Error {
 			placed.File = path.Join(dir, at.File)
 		}
 		out = append(out, &placed)
-	}
-	if collect(e.Err); !whole {
-		return nil
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
@@ -62,7 +63,7 @@ compared with itself.
 				return compareErr
 			}
 			if err := env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
-				return report.WriteDiff(w, format, all, parts(compareErr)...)
+				return report.WriteDiff(w, format, all, files.Parts(compareErr)...)
 			}); err != nil {
 				return err
 			}

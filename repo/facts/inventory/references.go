@@ -92,7 +92,7 @@ func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
 	if d.Root.Get("kind").Str() == "CustomResourceDefinition" {
 		return found
 	}
-	_, runs := workloads[d.Root.Get("kind").Str()] // mentions knows its flags
+	_, runs := podTemplate(d.Root.Get("kind").Str()) // mentions knows its flags
 	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
 		if runs && !strings.Contains(n.Text(), "\n") || !strings.Contains(n.Text(), "image") && !strings.Contains(n.Text(), "/") {
 			return true

@@ -19,8 +19,9 @@ type Object struct {
 	PodTemplate *yamldoc.Node
 }
 
-// podTemplates says where the pod is in each kind of object that runs pods.
-var podTemplates = map[string][]string{
+// PodTemplates says where metadata and spec of the pods are in each kind of object
+// that runs pods.
+var PodTemplates = map[string][]string{
 	"Deployment":            {"spec", "template"},
 	"DaemonSet":             {"spec", "template"},
 	"StatefulSet":           {"spec", "template"},
@@ -66,7 +67,7 @@ func (f *File) list() []*Object {
 			Namespace: d.Root.Get("metadata", "namespace").Str(), Name: d.Root.Get("metadata", "name").Str(),
 		}
 		o.Group, o.Version = SplitAPIVersion(d.Root.Get("apiVersion").Str())
-		if path, ok := podTemplates[o.Kind]; ok {
+		if path, ok := PodTemplates[o.Kind]; ok {
 			o.PodTemplate = o.Get(path...)
 		}
 		out = append(out, o)
