@@ -28,7 +28,6 @@ func ParseVersion(s string) (Version, error) {
 	return Version{s, *sem}, nil
 }
 
-// String returns the version as it was written.
 func (v Version) String() string { return v.raw }
 
 func (v Version) IsZero() bool { return v.raw == "" }

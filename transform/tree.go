@@ -96,7 +96,6 @@ type InputError struct{ Err error }
 // Error returns the text of the cause.
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
 func (e *InputError) Unwrap() error { return e.Err }
 
 func wrong(err error) error {
@@ -291,7 +290,6 @@ func (b *Build) SaveSeries() (changed []string, err error) {
 	return changed, nil
 }
 
-// Repository holds the releases.
 func (b *Build) Repository(path string) *repo.Repository {
 	r := &repo.Repository{Path: path}
 	for _, release := range b.Releases {
@@ -324,7 +322,6 @@ func (e *BuildError) Error() string {
 	return text
 }
 
-// Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
 // Places returns the problems, if each has a place in a file; nil otherwise.

@@ -41,7 +41,6 @@ func (b *builder) references(n *Node) {
 // crowd is how many objects may share a name for it to tell something.
 const crowd = 50
 
-// named returns the objects of a name.
 func (b *builder) named(name string) []*Node {
 	if nodes := b.byName[name]; len(nodes) <= crowd {
 		return nodes

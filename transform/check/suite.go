@@ -87,7 +87,6 @@ func (j *suiteJudge) sayAt(id string, at yamldoc.Pos, format string, args ...any
 	j.say(id, &yamldoc.Error{File: j.Config.Name, Pos: at, Err: fmt.Errorf(format, args...)})
 }
 
-// releases judges what was built.
 func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.Options) (*Result, error) {
 	j.say("SUITE002", m.Idle...)
 	j.say("SUITE003", m.Repeated...)

@@ -23,7 +23,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Options of one build.
 type Options struct {
 	// NoLoadRestrictions lets kustomizations load files from outside their
 	// own folder, but never from outside the tree.
@@ -301,7 +300,6 @@ func ApplyPatches(ctx context.Context, objs []map[string]any, patches []Patch) (
 	return objs, nil
 }
 
-// PatchError is the failure of one patch.
 type PatchError struct {
 	Index int
 	Err   error

@@ -196,7 +196,6 @@ func (s *scan) enter(dir string, from *yamldoc.Error) {
 	}
 }
 
-// place makes an error at a value of a document.
 type place func(d *yamldoc.Document, n *yamldoc.Node) *yamldoc.Error
 
 func at(d *yamldoc.Document, n *yamldoc.Node) *yamldoc.Error {

@@ -135,7 +135,6 @@ type likening struct {
 	files []file
 }
 
-// file is one file of a release.
 type file struct {
 	release *repo.Release
 	version version

@@ -46,7 +46,6 @@ func (d *description) Errorf(at yamldoc.Pos, format string, args ...any) *yamldo
 	return &yamldoc.Error{File: d.Name, Pos: at, Err: fmt.Errorf(format, args...)}
 }
 
-// suiteConfig is an E2EConfig.
 type suiteConfig struct {
 	description
 	// Dir is the absolute folder that paths are relative to.
@@ -65,7 +64,6 @@ type image struct {
 	Name, Policy text
 }
 
-// provider is a provider with its versions.
 type provider struct {
 	At         yamldoc.Pos
 	Name, Type text
@@ -87,7 +85,6 @@ type replacement struct {
 	Old, New text
 }
 
-// file is a file to copy.
 type file struct {
 	At             yamldoc.Pos
 	Source, Target text

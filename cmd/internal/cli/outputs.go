@@ -52,7 +52,6 @@ type outputFlag struct {
 // Chosen reports whether the flag was given.
 func (o *Outputs) Chosen() bool { return len(o.values) > 0 }
 
-// Has reports whether one of the outputs has a format.
 func (o *Outputs) Has(format string) bool {
 	return slices.ContainsFunc(o.All, func(o Output) bool { return o.Format == format })
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
-// checkFlags are the flags of extension check.
 type checkFlags struct {
 	caFile, clientCert, clientKey string
 	serverName, service           string
@@ -159,7 +158,6 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	return o, nil
 }
 
-// serverURL reads the address of a server.
 func serverURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -201,7 +199,6 @@ func readCA(env *cli.Env, name string) (text []byte, pool *x509.CertPool, err er
 	return text, pool, nil
 }
 
-// trust reads the certificates.
 func (f *checkFlags) trust(env *cli.Env, o *probe.Options) error {
 	if f.caFile != "" {
 		var err error

@@ -20,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
-// DiffCommand is the verb diff.
 func DiffCommand(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var failOn string

@@ -72,7 +72,6 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 	return cmd
 }
 
-// VarsCommand is the verb vars.
 func VarsCommand(env *cli.Env) *cobra.Command {
 	return inventoryCommand(env, "vars", "List the variables of a release",
 		`Lists the variables of the newest release in TARGET, of each provider that it

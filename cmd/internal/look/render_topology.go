@@ -282,7 +282,6 @@ func (r *topologyRendering) find(ctx context.Context, into *[]*manifest.Object, 
 	return nil
 }
 
-// writeChanges writes what patches change of an object.
 func writeChanges(w *bytes.Buffer, o *topology.Object) {
 	if len(o.Changes) == 0 {
 		return

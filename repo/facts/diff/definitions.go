@@ -126,7 +126,6 @@ func (c *comparison) definitions() {
 	c.changes = slices.Concat(append([][]Change{c.changes}, found...)...)
 }
 
-// definition compares one definition.
 func (c *comparison) definition(a, b *crd.CRD, change Change) {
 	change.Kind = Changed
 	for _, f := range []struct{ path, old, new string }{

@@ -61,7 +61,6 @@ func others(s *side) []*manifest.Object {
 	})
 }
 
-// leaves notes each value of an object that changes.
 func (c *comparison) leaves(a, b *manifest.Object, change Change) {
 	walk(a.Doc.Root, b.Doc.Root, "", byContent, func(path string, x, y *yamldoc.Node) {
 		image := strings.HasSuffix(path, "].image") && strings.Contains(strings.ToLower(path), "containers[")
@@ -120,7 +119,6 @@ func walk(a, b *yamldoc.Node, path string, elements func(*yamldoc.Node) []elemen
 	}
 }
 
-// element is one of a list.
 type element struct {
 	// key is what it is matched by, shown what stands in a path.
 	key, shown string

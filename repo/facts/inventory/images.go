@@ -46,7 +46,6 @@ func podTemplate(kind string) (path []string, ok bool) {
 	return path, ok
 }
 
-// containers are the fields of a pod with containers.
 var containers = []struct {
 	field string
 	seen  bool

@@ -69,7 +69,6 @@ func (s *source) mentions(found []Image, d *yamldoc.Document, object *yamldoc.No
 	return found
 }
 
-// speaksOfImage reports whether a word of a name is image or images.
 func speaksOfImage(name string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {
 		if word == "image" || word == "images" {

@@ -88,7 +88,6 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	return out, nil
 }
 
-// Reads reports whether Split reads an artifact.
 func Reads(a *repo.Artifact, file string) bool {
 	return a.Kind() == layouts.Components || a.Name == file
 }

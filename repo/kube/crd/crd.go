@@ -34,7 +34,6 @@ type CRD struct {
 	Versions []Version
 }
 
-// Version is one version of a definition.
 type Version struct {
 	Name            string
 	Served, Storage bool

@@ -75,7 +75,6 @@ func (f *File) list() []*Object {
 	return out
 }
 
-// SplitAPIVersion takes group and version apart.
 func SplitAPIVersion(s string) (group, version string) {
 	if group, version, ok := strings.Cut(s, "/"); ok {
 		return group, version

@@ -43,7 +43,6 @@ type Template struct {
 
 // Ref is one expression ${…}.
 type Ref struct {
-	// Name is the name of the variable.
 	Name string
 	// Start and End are the raw byte span, from `$` to after `}`.
 	Start, End int
@@ -72,7 +71,6 @@ type Ref struct {
 	Legacy bool
 }
 
-// IsDefault reports whether the operator gives a default.
 func (r *Ref) IsDefault() bool {
 	switch r.Op {
 	case ":-", ":=", "=", ":+", ":?":
