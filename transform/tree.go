@@ -93,7 +93,6 @@ func (o *Options) note(detail bool, format string, args ...any) {
 // call fails again until it is changed.
 type InputError struct{ Err error }
 
-// Error returns the text of the cause.
 func (e *InputError) Error() string { return e.Err.Error() }
 
 func (e *InputError) Unwrap() error { return e.Err }

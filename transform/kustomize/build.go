@@ -307,7 +307,6 @@ type PatchError struct {
 
 func (e *PatchError) Error() string { return fmt.Sprintf("patch %d: %v", e.Index+1, e.Err) }
 
-// Unwrap returns what went wrong.
 func (e *PatchError) Unwrap() error { return e.Err }
 
 func applyPatch(ctx context.Context, objs []map[string]any, p Patch) ([]map[string]any, error) {

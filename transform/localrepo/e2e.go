@@ -21,7 +21,6 @@ const componentsFile = "components.yaml"
 // ConfigFile is the configuration of clusterctl next to the releases.
 const ConfigFile = "clusterctl-config.yaml"
 
-// The types of versions.
 const (
 	byURL       = "url"
 	byKustomize = "kustomize"

@@ -49,7 +49,6 @@ type outputFlag struct {
 	parse func() error
 }
 
-// Chosen reports whether the flag was given.
 func (o *Outputs) Chosen() bool { return len(o.values) > 0 }
 
 func (o *Outputs) Has(format string) bool {

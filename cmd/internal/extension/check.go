@@ -187,7 +187,6 @@ func keyValues(list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// readCA reads a file of certificates.
 func readCA(env *cli.Env, name string) (text []byte, pool *x509.CertPool, err error) {
 	if text, err = env.ReadFile(name); err != nil {
 		return nil, nil, cli.UsageError(err)

@@ -24,7 +24,6 @@ const (
 	Kind  = "ClusterClass"
 )
 
-// Versions of the API.
 const (
 	V1Beta1 = string(contract.V1Beta1)
 	V1Beta2 = string(contract.V1Beta2)

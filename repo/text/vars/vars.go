@@ -99,7 +99,6 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%v at byte %d", e.Err, e.Offset) }
 
-// Unwrap returns the error without the position.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrCrash is the cause of an Error where the library that clusterctl uses panics.

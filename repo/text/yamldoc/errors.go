@@ -4,7 +4,6 @@ import "errors"
 
 // Causes of Document.Err, for errors.Is.
 var (
-	// ErrControl is a control character that YAML does not allow.
 	ErrControl = errors.New("control characters are not allowed")
 	// ErrNumber is a number that JSON does not have, such as .inf.
 	ErrNumber = errors.New("is not a number that JSON can hold")
