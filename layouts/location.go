@@ -32,7 +32,6 @@ const (
 
 var locationKindNames = [...]string{"local folder", "GitHub", "GitLab", "OCI registry"}
 
-// String names the kind for people.
 func (k LocationKind) String() string { return locationKindNames[k] }
 
 // Location is the place of a release, taken apart.

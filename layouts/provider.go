@@ -111,7 +111,6 @@ var CertManager = Provider{Name: "cert-manager"}
 // CertManagerFile is the only file of a version of cert-manager.
 const CertManagerFile = "cert-manager.yaml"
 
-// String returns the manifest label.
 func (p Provider) String() string { return p.Label() }
 
 // ParseLabel is the inverse of Label. A label without a known prefix is a core

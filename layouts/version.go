@@ -1,6 +1,7 @@
 package layouts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // Version is a release version: a git tag and a folder name.
 type Version struct {
 	raw string
-	sem *semver.Version
+	sem semver.Version
 }
 
 // ParseVersion accepts what clusterctl accepts as a release version
@@ -24,45 +25,23 @@ func ParseVersion(s string) (Version, error) {
 	if err != nil {
 		return Version{}, fmt.Errorf("version %q is not a semantic version as clusterctl needs it, for example v1.2.3 or v1.2.3-rc.0: %w", s, err)
 	}
-	return Version{s, sem}, nil
+	return Version{s, *sem}, nil
 }
 
-// String returns the version as it was written.
 func (v Version) String() string { return v.raw }
 
-func (v Version) IsZero() bool { return v.sem == nil }
+func (v Version) IsZero() bool { return v.raw == "" }
 
 // Major and Minor identify the release series; both are 0 for the zero Version.
-func (v Version) Major() uint64 {
-	if v.sem == nil {
-		return 0
-	}
-	return v.sem.Major()
-}
+func (v Version) Major() uint64 { return v.sem.Major() }
 
-// Minor returns the second number.
-func (v Version) Minor() uint64 {
-	if v.sem == nil {
-		return 0
-	}
-	return v.sem.Minor()
-}
+func (v Version) Minor() uint64 { return v.sem.Minor() }
 
 // Prerelease returns the part after the dash, without it.
-func (v Version) Prerelease() string {
-	if v.sem == nil {
-		return ""
-	}
-	return v.sem.Prerelease()
-}
+func (v Version) Prerelease() string { return v.sem.Prerelease() }
 
 // Build returns the part after the plus sign, without it.
-func (v Version) Build() string {
-	if v.sem == nil {
-		return ""
-	}
-	return v.sem.Metadata()
-}
+func (v Version) Build() string { return v.sem.Metadata() }
 
 // HasV reports whether the version is written with the leading v that
 // clusterctl's resolution of "latest" insists on.
@@ -71,17 +50,12 @@ func (v Version) HasV() bool { return strings.HasPrefix(v.raw, "v") }
 // Series returns "major.minor".
 func (v Version) Series() string { return fmt.Sprintf("%d.%d", v.Major(), v.Minor()) }
 
-// Compare orders versions by semantic version precedence.
+// Compare orders versions by semantic version precedence; the zero Version is first.
 func (v Version) Compare(w Version) int {
-	switch {
-	case v.sem == nil && w.sem == nil:
-		return 0
-	case v.sem == nil:
-		return -1
-	case w.sem == nil:
-		return 1
+	if v.IsZero() || w.IsZero() {
+		return cmp.Compare(len(v.raw), len(w.raw))
 	}
-	return v.sem.Compare(w.sem)
+	return v.sem.Compare(&w.sem)
 }
 
 // Tags reports whether a tag is that of an image of the version: its number, with
@@ -90,7 +64,7 @@ func (v Version) Compare(w Version) int {
 func (v Version) Tags(tag string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(tag, "v"), strings.TrimPrefix(v.raw, "v"))
 	other, err := ParseVersion(tag)
-	return ok && v.sem != nil && (rest == "" || strings.ContainsAny(rest[:1], "-_") &&
+	return ok && !v.IsZero() && (rest == "" || strings.ContainsAny(rest[:1], "-_") &&
 		(err != nil || v.Prerelease() != "" || !slices.ContainsFunc(stages, func(s string) bool { return strings.HasPrefix(other.Prerelease(), s) })))
 }
 

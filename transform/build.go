@@ -26,7 +26,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
-// Image is an image to set in components.
 type Image struct {
 	// Provider is the label of the provider whose components it is for; empty for
 	// all that have the image.

@@ -162,8 +162,7 @@ func setPlace(o object, place config.Place, value string) (n int) {
 type unsetImage struct {
 	// Label is the provider, Name the image without its tag.
 	Label, Name, Image string
-	// Version is that of the release.
-	Version string
+	Version            string
 	// Object and Container run it.
 	Object, Container string
 }

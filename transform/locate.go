@@ -43,7 +43,6 @@ func (p *building) locate(ctx context.Context, o *config.Output, problems []obje
 	return errors.Join(errs...)
 }
 
-// find looks for an object in a source file.
 func (p *building) find(file string, o object) (yamldoc.Pos, bool) {
 	if file == "" {
 		return yamldoc.Pos{}, false

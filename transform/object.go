@@ -3,6 +3,8 @@ package transform
 import (
 	"fmt"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
 // object is a decoded Kubernetes object.
@@ -71,24 +73,12 @@ func list(v any) []map[string]any {
 	return out
 }
 
-// podSpecs are the places of pod templates by kind.
-var podSpecs = map[string][]string{
-	"Pod":                   {"spec"},
-	"Deployment":            {"spec", "template", "spec"},
-	"DaemonSet":             {"spec", "template", "spec"},
-	"StatefulSet":           {"spec", "template", "spec"},
-	"ReplicaSet":            {"spec", "template", "spec"},
-	"ReplicationController": {"spec", "template", "spec"},
-	"Job":                   {"spec", "template", "spec"},
-	"CronJob":               {"spec", "jobTemplate", "spec", "template", "spec"},
-}
-
 // containers returns the containers and init containers of a workload.
 func (o object) containers() []map[string]any {
-	path, ok := podSpecs[o.kind()]
+	path, ok := manifest.PodTemplates[o.kind()]
 	if !ok {
 		return nil
 	}
-	spec := lookup(map[string]any(o), path...)
+	spec := lookup(lookup(map[string]any(o), path...), "spec")
 	return append(list(lookup(spec, "containers")), list(lookup(spec, "initContainers"))...)
 }

@@ -97,7 +97,6 @@ func (s *seenFS) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadDir implements fs.ReadDirFS.
 func (s *seenFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.tree, name) }
 
 // Stat implements fs.StatFS. It reads nothing.

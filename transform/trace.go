@@ -419,7 +419,6 @@ func (b *built) configured(way []string, text string) (Source, bool) {
 	return Source{}, false
 }
 
-// at describes a place.
 func at(p kustomize.Place, way []string, text string, key bool) located {
 	n := p.Node
 	if key && p.Exact && p.Key != nil {

@@ -93,10 +93,8 @@ func (o *Options) note(detail bool, format string, args ...any) {
 // call fails again until it is changed.
 type InputError struct{ Err error }
 
-// Error returns the text of the cause.
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
 func (e *InputError) Unwrap() error { return e.Err }
 
 func wrong(err error) error {
@@ -291,7 +289,6 @@ func (b *Build) SaveSeries() (changed []string, err error) {
 	return changed, nil
 }
 
-// Repository holds the releases.
 func (b *Build) Repository(path string) *repo.Repository {
 	r := &repo.Repository{Path: path}
 	for _, release := range b.Releases {
@@ -324,25 +321,16 @@ func (e *BuildError) Error() string {
 	return text
 }
 
-// Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
 // Places returns the problems, if each has a place in a file; nil otherwise.
 // Files are named below Dir, but for the configuration.
 func (e *BuildError) Places() []*yamldoc.Error {
 	var out []*yamldoc.Error
-	whole := true
-	var collect func(err error)
-	collect = func(err error) {
-		if list, ok := err.(interface{ Unwrap() []error }); ok {
-			for _, err := range list.Unwrap() {
-				collect(err)
-			}
-			return
-		}
+	for _, err := range files.Parts(e.Err) {
 		at, ok := errors.AsType[*yamldoc.Error](err)
-		if whole = whole && ok && !at.Pos.IsZero(); !whole {
-			return
+		if !ok || at.Pos.IsZero() {
+			return nil
 		}
 		placed := *at
 		if dir := filepath.ToSlash(e.Dir); at.File != e.config && !filepath.IsAbs(at.File) &&
@@ -350,9 +338,6 @@ func (e *BuildError) Places() []*yamldoc.Error {
 			placed.File = path.Join(dir, at.File)
 		}
 		out = append(out, &placed)
-	}
-	if collect(e.Err); !whole {
-		return nil
 	}
 	return out
 }

@@ -50,7 +50,6 @@ func (v *Versions) set(label, tag string) {
 	v.Each[label] = tag
 }
 
-// IsZero reports whether no version is named.
 func (v Versions) IsZero() bool { return v.All == "" && len(v.Each) == 0 }
 
 // Of returns the version of a provider, "" if none is named.

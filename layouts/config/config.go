@@ -95,7 +95,6 @@ type Provider struct {
 	Assets             []Asset             `yaml:"assets" doc:"Other files of the release."`
 }
 
-// Label returns the manifest label of the provider.
 func (p Provider) Label() string {
 	t, _ := layouts.TypeByWord(p.Type)
 	return layouts.Provider{Type: t, Name: p.Name}.Label()

@@ -29,16 +29,13 @@ const (
 
 var levelNames = [...]string{"discover", "pure", "all"}
 
-// String is the name of the level on the command line.
 func (l Level) String() string { return levelNames[l] }
 
-// ParseLevel is the inverse of String.
 func ParseLevel(word string) (Level, bool) {
 	i := slices.Index(levelNames[:], word)
 	return Level(max(i, 0)), i >= 0
 }
 
-// Levels are the names of all levels.
 func Levels() []string { return slices.Clone(levelNames[:]) }
 
 // Field is one of a request or response. What all have in common is not listed:

@@ -204,7 +204,6 @@ func (p *Part) Patched(template object) object {
 	return out
 }
 
-// Get follows a path.
 func Get(v any, path ...string) (any, bool) {
 	for _, key := range path {
 		m, ok := v.(object)

@@ -12,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 )
 
-// The types of patches.
 const (
 	JSONPatch      = "JSONPatch"
 	JSONMergePatch = "JSONMergePatch"

@@ -177,7 +177,6 @@ func selects(selector, labels *yamldoc.Node) bool {
 
 // Config says what an ExtensionConfig shall have that the components do not tell.
 type Config struct {
-	// Name is that of the object.
 	Name string
 	// Namespace is where the components are installed; empty for where they say.
 	Namespace string

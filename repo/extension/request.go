@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Maker makes requests.
 type Maker struct {
 	Topology *Topology
 	// Core is the minor version of Cluster API that would send them.
@@ -31,7 +30,6 @@ type Maker struct {
 	instead map[string]bool
 }
 
-// Make returns the request for a hook.
 func (m *Maker) Make(h *Hook) map[string]any {
 	out := object{"apiVersion": APIVersion, "kind": h.Name + "Request"}
 	if !h.IsDiscovery() && len(m.Settings) > 0 {
@@ -221,7 +219,6 @@ func (m *Maker) templates() (infrastructure, bootstrap object) {
 	return t.template(machines), nil
 }
 
-// RequestJSON writes a request.
 func RequestJSON(request map[string]any) []byte {
 	data, err := json.Marshal(request)
 	if err != nil { // cannot happen: values come from documents

@@ -11,7 +11,6 @@ import (
 	strictjson "sigs.k8s.io/json"
 )
 
-// The values of status.
 const (
 	Success = "Success"
 	Failure = "Failure"
@@ -39,7 +38,6 @@ const MaxBody = 20 << 20
 // Response is what a handler answers.
 type Response interface{ Common() *CommonResponse }
 
-// CommonResponse is the part that all responses have.
 type CommonResponse struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
@@ -47,7 +45,6 @@ type CommonResponse struct {
 	Message    string `json:"message"`
 }
 
-// Common returns the common part.
 func (r *CommonResponse) Common() *CommonResponse { return r }
 
 // RetryResponse is the one of hooks that Cluster API waits for.
@@ -112,7 +109,6 @@ type MachineResponse struct {
 	BootstrapConfigPatch       Patch `json:"bootstrapConfigPatch"`
 }
 
-// MachineSetResponse is the same for a set of machines.
 type MachineSetResponse struct {
 	CommonResponse
 	MachineSetPatch                    Patch `json:"machineSetPatch"`
@@ -127,7 +123,6 @@ type PlanResponse struct {
 	WorkersUpgrades      []Step `json:"workersUpgrades"`
 }
 
-// Step is one version.
 type Step struct {
 	Version string `json:"version"`
 }

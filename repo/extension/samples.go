@@ -68,7 +68,6 @@ func (m *Maker) patched(s Samples) (templates []patch.Template) {
 	return templates
 }
 
-// byName returns a list of variables as values.
 func byName(list []any) patch.Values {
 	out := patch.Values{}
 	for _, v := range list {

@@ -186,7 +186,6 @@ func copied(v any) any {
 	return v
 }
 
-// name and namespace of the Cluster.
 func (t *Topology) name() string { return cmp.Or(text(t.Cluster, "metadata", "name"), "test-cluster") }
 func (t *Topology) namespace() string {
 	return cmp.Or(text(t.Cluster, "metadata", "namespace"), "test-ns")
@@ -376,7 +375,6 @@ func ownMetadata(o object) object {
 	return cleaned(metadata)
 }
 
-// lastApplied is an annotation of kubectl.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // cleaned returns labels and annotations without what only an API server needs.

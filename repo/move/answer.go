@@ -9,7 +9,6 @@ import (
 // Answers are the words for what becomes of an object.
 func Answers() []string { return []string{"moves", "stays", NotKnown} }
 
-// Answer returns one of Answers.
 func (n *Node) Answer() string {
 	switch {
 	case n.Verdict.moves():

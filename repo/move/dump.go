@@ -30,9 +30,7 @@ type Remark struct {
 	Fix    string `json:"fix,omitempty" doc:"what to do; absent if there is nothing more to say"`
 }
 
-// Options say what to move.
 type Options struct {
-	// Namespace is the one that is moved.
 	Namespace string
 	// Restore plans clusterctl move --from-directory, which reads all objects.
 	Restore bool
@@ -111,7 +109,6 @@ type planner struct {
 	absent      map[string]*Node // by UID, or by name
 }
 
-// TypesIn are the definitions in a dump.
 func TypesIn(d *Dump) Types {
 	definitions := definitionsOf(d)
 	return func(group, kind string) (Type, bool) {
@@ -350,7 +347,6 @@ func (b *planner) owners() {
 	}
 }
 
-// owner returns the node that an ownerReference leads to.
 func (b *planner) owner(o *Object, r *OwnerReference) *Node {
 	if i, ok := b.byUID[r.UID]; ok {
 		return b.known(i)

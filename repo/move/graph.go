@@ -28,7 +28,6 @@ func (id ID) String() string {
 // its value does not.
 type mark uint8
 
-// The marks.
 const (
 	Unmarked mark = iota
 	// onObject: the object carries the label.
@@ -42,7 +41,6 @@ const (
 // scope says what clusterctl does with the objects of a kind.
 type scope uint8
 
-// The scopes.
 const (
 	// discovered: clusterctl looks at the objects.
 	discovered scope = iota
@@ -55,7 +53,6 @@ const (
 	Elsewhere
 )
 
-// Node is an object.
 type Node struct {
 	ID
 	// Object is nil for an object that is not at hand.
@@ -100,7 +97,6 @@ func (n *Node) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 // link says what an edge means.
 type link uint8
 
-// The links.
 const (
 	// Owner: From is or will be in the ownerReferences of To.
 	Owner link = iota

@@ -42,7 +42,6 @@ func (g *Graph) LinkSecrets(find func(ID) *Node) {
 // Verdict says what becomes of an object.
 type Verdict uint8
 
-// The verdicts.
 const (
 	// Left: the object stays behind. If its owners are deleted, so is it.
 	Left Verdict = iota

@@ -25,7 +25,6 @@ type Need struct {
 	check func(t *target) (status, found string)
 }
 
-// The statuses.
 const (
 	met      = "met"
 	missing  = "missing"
@@ -151,7 +150,6 @@ func (a *arrivals) add(n *Node, version string, gates []*gate) {
 	a.kinds[api][n.Kind] = n
 }
 
-// list says what the target needs.
 func (a *arrivals) list() (out []Need) {
 	byName := func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }
 	for _, api := range slices.SortedFunc(maps.Keys(a.kinds), byName) {

@@ -124,7 +124,6 @@ func refers(key string) bool {
 // text returns a string; of anything else an empty one.
 func text(v any) string { s, _ := v.(string); return s }
 
-// list returns the items of a list.
 func list(v any) []any { l, _ := v.([]any); return l }
 
 // at returns the value at a path, or nil.

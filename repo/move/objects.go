@@ -50,7 +50,6 @@ type Object struct {
 	gates []*gate // without which a webhook refuses it
 }
 
-// Has reports whether the object carries a label.
 func (o *Object) Has(label string) bool { _, ok := o.Labels[label]; return ok }
 
 // Ref names an object; the namespace depends on where it stands.

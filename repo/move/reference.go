@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -40,7 +41,6 @@ func (b *builder) references(n *Node) {
 // crowd is how many objects may share a name for it to tell something.
 const crowd = 50
 
-// named returns the objects of a name.
 func (b *builder) named(name string) []*Node {
 	if nodes := b.byName[name]; len(nodes) <= crowd {
 		return nodes
@@ -77,7 +77,7 @@ func (f *finder) below(n *yamldoc.Node, key string) {
 	case yamldoc.Map:
 		if to := f.named(n.Get("name").Str()); to != nil {
 			if kind := n.Get("kind").Str(); kind != "" {
-				f.found(n, ofKind(to, groupOf(n), kind))
+				f.found(n, ofKind(to, manifest.GroupOf(n), kind))
 			} else {
 				f.found(n, best(to, key, 0))
 			}

@@ -11,35 +11,19 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
-// fileOf parses a file. It is nil if there is none or it cannot be read.
-func fileOf(a *repo.Artifact, kind layouts.FileKind) *manifest.File {
-	if a == nil {
-		return nil
-	}
-	data, err := a.Bytes()
-	if err != nil {
-		return nil
-	}
-	return manifest.New(a, kind, data)
-}
-
 // definitions are those that clusterctl installs with a release, with the contracts
 // that their labels name.
 func definitions(r *repo.Release) (known Types, carried contracts) {
 	types, carried := map[groupKind]Type{}, contracts{}
-	if f := fileOf(r.Components(), layouts.Components); f != nil {
-		for _, o := range f.Objects() {
-			if d := crd.Of(o); d != nil {
-				kind := groupKind{d.Group, d.Kind}
-				t := TypeOf(d)
-				if v := d.Storage(); v != nil && !v.Served {
-					t.unlisted = unserved
-				}
-				types[kind] = t
-				for _, label := range o.Get("metadata", "labels").Fields() {
-					carried.add(kind, label.Name)
-				}
-			}
+	for _, d := range crd.In(manifest.Components(r)) {
+		kind := groupKind{d.Group, d.Kind}
+		t := TypeOf(d)
+		if v := d.Storage(); v != nil && !v.Served {
+			t.unlisted = unserved
+		}
+		types[kind] = t
+		for _, label := range d.Object.Get("metadata", "labels").Fields() {
+			carried.add(kind, label.Name)
 		}
 	}
 	return func(group, kind string) (Type, bool) {
@@ -65,8 +49,8 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
 			continue
 		}
-		f := fileOf(a, kind)
-		if f == nil || !f.Healthy() {
+		f, err := manifest.Read(a, kind)
+		if err != nil || !f.Healthy() {
 			visit(a, nil)
 			continue
 		}
@@ -76,8 +60,8 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 			if r.Own {
 				file, _ = clusterclass.FileIn(r, class)
 			}
-			if c := r.Artifact(file); c != a {
-				if f := fileOf(c, layouts.ClusterClass); f != nil {
+			if c := r.Artifact(file); c != nil && c != a {
+				if f, err := manifest.Read(c, layouts.ClusterClass); err == nil {
 					objects = slices.Concat(objects, f.Objects())
 				}
 			}

@@ -1,9 +1,11 @@
 package move
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -13,9 +15,6 @@ const clusterNameLabel = "cluster.x-k8s.io/cluster-name"
 
 // resourceSetSecret is the only type of Secrets that a ClusterResourceSet takes.
 const resourceSetSecret = "addons.cluster.x-k8s.io/resource-set"
-
-// templateSuffix ends the kinds that controllers treat as templates.
-const templateSuffix = "Template"
 
 // owned is a row about objects that belong to the Cluster in spec.clusterName.
 type owned struct {
@@ -33,72 +32,31 @@ var byClusterName = []owned{
 	{groupKind{coreGroup, "MachineHealthCheck"}, "the MachineHealthCheck controller makes the Cluster its owner"},
 }
 
-// heir says who becomes the owner of what a field names.
+// heir says who becomes the owner of what an object refers to.
 type heir uint8
 
 const (
-	self    heir = iota // the object with the field
+	self    heir = iota // the object itself
 	cluster             // the Cluster of that object, and only of templates
 )
 
-// ref is a row about fields that name an object which gets an owner.
-type ref struct {
-	groupKind
-	heir
-	why    string
-	fields []string
-}
-
-// refs are the references for which a controller sets an owner, in the spellings
-// of v1beta1 and v1beta2 (core/reconcilers: cluster, ensureOwnerRefAndLabel;
+// heirs are the kinds whose controllers set an owner for what the objects refer to
+// (contract.ReferencesOf; core/reconcilers: cluster, ensureOwnerRefAndLabel;
 // machine, ensureExternalOwnershipAndWatch; machineset and machinedeployment,
 // reconcileExternalTemplateReference; machinepool, reconcileExternal; clusterclass,
 // reconcileExternalReferences; controlplane/kubeadm, reconcileExternalReference).
 // Rows for self come first, because a Cluster is found through its owner.
-var refs = []ref{
-	{
-		groupKind{coreGroup, "Cluster"}, self,
-		"the Cluster controller makes the Cluster an owner of what it refers to",
-		[]string{"spec.infrastructureRef", "spec.controlPlaneRef"},
-	},
-	{
-		groupKind{coreGroup, "Machine"}, self,
-		"the Machine controller makes the Machine the owner of what it refers to",
-		[]string{"spec.bootstrap.configRef", "spec.infrastructureRef"},
-	},
-	{
-		groupKind{coreGroup, "MachinePool"}, self,
-		"the MachinePool controller makes the MachinePool the owner of what it refers to",
-		[]string{"spec.template.spec.bootstrap.configRef", "spec.template.spec.infrastructureRef"},
-	},
-	{
-		groupKind{coreGroup, "ClusterClass"}, self,
-		"the ClusterClass controller makes the ClusterClass an owner of the templates it refers to",
-		[]string{
-			"spec.infrastructure.ref", "spec.infrastructure.templateRef",
-			"spec.controlPlane.ref", "spec.controlPlane.templateRef",
-			"spec.controlPlane.machineInfrastructure.ref", "spec.controlPlane.machineInfrastructure.templateRef",
-			"spec.workers.machineDeployments.*.template.bootstrap.ref", "spec.workers.machineDeployments.*.bootstrap.templateRef",
-			"spec.workers.machineDeployments.*.template.infrastructure.ref", "spec.workers.machineDeployments.*.infrastructure.templateRef",
-			"spec.workers.machinePools.*.template.bootstrap.ref", "spec.workers.machinePools.*.bootstrap.templateRef",
-			"spec.workers.machinePools.*.template.infrastructure.ref", "spec.workers.machinePools.*.infrastructure.templateRef",
-		},
-	},
-	{
-		groupKind{coreGroup, "MachineSet"}, cluster,
-		"the MachineSet controller makes the Cluster an owner of the templates it refers to",
-		[]string{"spec.template.spec.bootstrap.configRef", "spec.template.spec.infrastructureRef"},
-	},
-	{
-		groupKind{coreGroup, "MachineDeployment"}, cluster,
-		"the MachineDeployment controller makes the Cluster an owner of the templates it refers to",
-		[]string{"spec.template.spec.bootstrap.configRef", "spec.template.spec.infrastructureRef"},
-	},
-	{
-		groupKind{controlPlaneGroup, "KubeadmControlPlane"}, cluster,
-		"the KubeadmControlPlane controller makes the Cluster an owner of the template it refers to",
-		[]string{"spec.machineTemplate.infrastructureRef", "spec.machineTemplate.spec.infrastructureRef"},
-	},
+var heirs = []struct {
+	groupKind
+	heir
+}{
+	{groupKind{coreGroup, "Cluster"}, self},
+	{groupKind{coreGroup, "Machine"}, self},
+	{groupKind{coreGroup, "MachinePool"}, self},
+	{groupKind{coreGroup, "ClusterClass"}, self},
+	{groupKind{coreGroup, "MachineSet"}, cluster},
+	{groupKind{coreGroup, "MachineDeployment"}, cluster},
+	{kubeadmControlPlane, cluster},
 }
 
 // Reasons for edges that are in no table.
@@ -155,10 +113,10 @@ func Template(objects []*manifest.Object, types Types) *Graph {
 			b.clusterName(n, Owner, row.why)
 		}
 	}
-	for _, row := range refs {
+	for _, row := range heirs {
 		for _, n := range b.byKind[row.groupKind] {
-			for _, field := range row.fields {
-				b.refer(n, row, field)
+			for _, field := range contract.ReferencesOf(n.Group, n.Kind) {
+				b.refer(n, row.heir, field)
 			}
 		}
 	}
@@ -209,31 +167,23 @@ func clusterOf(n *Node) *Node {
 }
 
 // refer links what a field names to its owner.
-func (b *builder) refer(n *Node, row ref, field string) {
+func (b *builder) refer(n *Node, heir heir, field string) {
 	owner := n
-	if row.heir == cluster {
+	if heir == cluster {
 		if owner = clusterOf(n); owner == nil {
 			return // then the controller does not get as far as this
 		}
 	}
+	why := fmt.Sprintf("the %s controller makes the %s an owner of what it refers to", n.Kind, owner.Kind)
 	each(n.Object.Doc.Root, field, "", func(at *yamldoc.Node, field string) {
 		kind := at.Get("kind").Str()
-		if row.heir == cluster && !strings.HasSuffix(kind, templateSuffix) {
+		if heir == cluster && !strings.HasSuffix(kind, contract.Suffix) {
 			return
 		}
-		if to := b.Find(ID{Group: groupOf(at), Kind: kind, Name: at.Get("name").Str()}); to != nil {
-			b.Link(&Edge{From: owner, To: to, By: n, Field: field, At: at, Why: row.why})
+		if to := b.Find(ID{Group: manifest.GroupOf(at), Kind: kind, Name: at.Get("name").Str()}); to != nil {
+			b.Link(&Edge{From: owner, To: to, By: n, Field: field, At: at, Why: why})
 		}
 	})
-}
-
-// groupOf returns the group that a reference names, in either spelling.
-func groupOf(ref *yamldoc.Node) string {
-	if group := ref.Get("apiGroup").Str(); group != "" {
-		return group
-	}
-	group, _ := manifest.SplitAPIVersion(ref.Get("apiVersion").Str())
-	return group
 }
 
 // each visits the values at a path; a star stands for the elements of a list.
@@ -321,7 +271,7 @@ func matches(selector, labels *yamldoc.Node) bool {
 // right in a template and are not looked at.
 func (b *builder) written(n *Node) {
 	each(n.Object.Doc.Root, "metadata.ownerReferences.*", "", func(at *yamldoc.Node, field string) {
-		id := ID{Group: groupOf(at), Kind: at.Get("kind").Str(), Name: at.Get("name").Str()}
+		id := ID{Group: manifest.GroupOf(at), Kind: at.Get("kind").Str(), Name: at.Get("name").Str()}
 		if id.Kind == "" || id.Name == "" {
 			return
 		}

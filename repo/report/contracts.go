@@ -111,7 +111,6 @@ func (f contractField) condition() string {
 	return strings.Join(parts, "; ")
 }
 
-// show is the page of a role.
 func (c *contractPage) show(format string) *Page {
 	p := &Page{Format: format}
 	if p.IsText() {

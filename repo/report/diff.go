@@ -77,7 +77,6 @@ func changesOf(all []Comparison) (out []diffEntry) {
 	return out
 }
 
-// areaTitles are the headings of a report.
 var areaTitles = map[diff.Area]string{
 	diff.InMetadata: "Metadata", diff.InAPI: "APIs", diff.InVariables: "Variables", diff.InImages: "Images", diff.InPermissions: "Permissions",
 	diff.InObjects: "Objects", diff.InTemplates: "Templates", diff.InClasses: "ClusterClasses", diff.InFiles: "Files",
@@ -140,7 +139,6 @@ func diffPage(format string, all []Comparison) *Page {
 	return p
 }
 
-// Heaviest returns the heaviest impact of all changes.
 func Heaviest(all []Comparison) diff.Impact {
 	out := diff.Neutral
 	for _, c := range all {

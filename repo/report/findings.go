@@ -30,8 +30,7 @@ var FindingsFormats = []string{"text", "json", "sarif", "junit", "github", "mark
 // Options are what some formats show besides the findings.
 type Options struct {
 	// Paint is only used for text, and needed there.
-	Paint painter
-	// Version is that of this program.
+	Paint   painter
 	Version string
 	// Below is the path of the working directory in the repository, with slashes;
 	// github and sarif name files from the root of that. It may be empty.
@@ -198,7 +197,6 @@ func job(r *lint.Report) string {
 	return "clusterctl-repo lint"
 }
 
-// scope says what was looked at.
 func scope(r *lint.Report) string {
 	if r.Subject != "" {
 		return phrase.Visible(r.Subject)
@@ -271,7 +269,6 @@ type jsonKind struct {
 	Reason   string `json:"reason" doc:"why it has the role, or none"`
 }
 
-// judgedKind is a kind with what was judged of it.
 func judgedKind(k *contract.Kind) jsonKind {
 	out := jsonKind{Group: k.Group, Kind: k.Kind, Role: k.RoleName(), Reason: k.Reason}
 	if k.Described() {

@@ -12,7 +12,6 @@ type hooksBody struct {
 	Hooks       []jsonHook `json:"hooks" doc:"an entry for each hook"`
 }
 
-// jsonHook is an entry of hooks[].
 type jsonHook struct {
 	Name           string            `json:"name" doc:"the name of the hook"`
 	Path           string            `json:"path" doc:"the path of the request; {name} is the name of the handler"`

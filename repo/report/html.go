@@ -113,7 +113,6 @@ func (h home) release() home { return home{root: h.root, provider: h.provider, v
 // script has the same number.
 const pageLength = 50
 
-// pageFinding is a finding on a page.
 type pageFinding struct {
 	*lint.Finding
 	ID, Place string

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// imageStatus says whether a registry has an image.
 type imageStatus string
 
 // The states of an image.

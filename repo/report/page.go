@@ -19,7 +19,6 @@ type Page struct {
 	indent string // of the next block in text
 }
 
-// kind is what a block is.
 type kind int
 
 const (
@@ -222,7 +221,6 @@ func WriteTable(w io.Writer, rows [][]string, columns int) error {
 	return nil
 }
 
-// widthsOf are the widths of the columns of rows.
 func widthsOf(rows [][]string) []int {
 	var widths []int
 	for _, row := range rows {

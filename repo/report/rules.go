@@ -52,7 +52,6 @@ type Example struct {
 // Fragment is a part of a file. Its text may be empty.
 type Fragment struct{ Title, Text string }
 
-// WriteRule explains one rule.
 func WriteRule(w io.Writer, r *lint.Rule, e Example, paint painter) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", paint.Bold(r.ID), paint.Bold(r.Title))

@@ -56,7 +56,6 @@ func Admitted(ctx context.Context, objects []*manifest.Object) error {
 	return errors.Join(refused...)
 }
 
-// nodes are the values and keys of a document.
 func nodes(d *yamldoc.Document) (out []*yamldoc.Node) {
 	d.Root.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
 		out = append(out, n)

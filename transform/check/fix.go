@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
 // maxRounds of fixing: an edit can make room for another one.
@@ -361,29 +362,10 @@ func summed(ctx context.Context, dir string) bool {
 
 // checksums are those of the files in a folder.
 func checksums(ctx context.Context, dir string) ([]byte, error) {
-	tree, err := files.Open(dir)
+	r, err := folder.Flat(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	defer tree.Close()
-	entries, err := tree.ReadDir(".")
-	if err != nil {
-		return nil, err
-	}
-	r := &repo.Release{Path: dir}
-	for _, e := range entries {
-		info, err := tree.Stat(e.Name())
-		if err != nil || !info.Mode().IsRegular() || e.Name() == layouts.ChecksumFile ||
-			strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		data, err := tree.ReadFile(e.Name())
-		if err != nil {
-			return nil, err
-		}
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(e.Name(), data))
-	}
-	r.Sort()
 	return repo.Checksums(ctx, r)
 }
 

@@ -46,12 +46,8 @@ func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	// The folder keeps its name, as that can tell the provider.
-	base := filepath.Join(temp, filepath.Base(tree.Root))
-	if err := os.Mkdir(base, 0o755); err != nil {
-		return nil, err
-	}
-	if err := tree.Extract(ctx, commit, base); err != nil {
+	base, err := tree.Extract(ctx, commit, temp)
+	if err != nil {
 		return nil, fmt.Errorf("extract %s: %w", revision, err)
 	}
 	renamed, err := tree.Renamed(ctx, commit)

@@ -87,7 +87,6 @@ func (j *suiteJudge) sayAt(id string, at yamldoc.Pos, format string, args ...any
 	j.say(id, &yamldoc.Error{File: j.Config.Name, Pos: at, Err: fmt.Errorf(format, args...)})
 }
 
-// releases judges what was built.
 func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.Options) (*Result, error) {
 	j.say("SUITE002", m.Idle...)
 	j.say("SUITE003", m.Repeated...)
@@ -159,7 +158,7 @@ func (j *suiteJudge) contract(m *localrepo.Made, r *repo.Release) {
 	if err != nil || strings.Contains(text, contract.Contract(declared.Value).Label()+":") {
 		return // the common case, without a parser
 	}
-	all, _ := definitions(r)
+	all := crd.In(manifest.Components(r))
 	var others []string
 	for _, c := range contract.Accepted {
 		if has, _ := contract.Lacks(all, contract.Profile{Contract: c}); has {
@@ -235,24 +234,4 @@ func (j *suiteJudge) flavors(m *localrepo.Made) {
 			j.sayAt("SUITE009", v.Value.At, "no release has the file %s of flavor %s", file, v.Value.Value)
 		}
 	}
-}
-
-// definitions are the CRDs in the components of a release; none if it has no
-// components. The error is that of reading them.
-func definitions(r *repo.Release) ([]*crd.CRD, error) {
-	components := r.Components()
-	if components == nil {
-		return nil, nil
-	}
-	data, err := components.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", components.Path, err)
-	}
-	var all []*crd.CRD
-	for _, o := range manifest.New(components, layouts.Components, data).Objects() {
-		if o.Is(crd.Group, crd.Kind) {
-			all = append(all, crd.Of(o))
-		}
-	}
-	return all, nil
 }

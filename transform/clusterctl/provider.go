@@ -25,8 +25,7 @@ type ProviderInput struct {
 	Provider layouts.Provider
 	// Version is shown by Describe; it does not change the objects.
 	Version string
-	// File holds the components.
-	File *yamldoc.File
+	File    *yamldoc.File
 	// TargetNamespace replaces the namespace of the components; empty keeps it.
 	TargetNamespace string
 	// Raw leaves the variables as they are, as --raw and --describe do.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -165,13 +163,8 @@ func (s *scan) documents(visit func(*yamldoc.Document)) {
 			}
 		}
 	}
-	for _, name := range s.files {
-		switch path.Ext(name) {
-		case ".yaml", ".yml":
-			if data, err := s.tree.Read(filepath.FromSlash(name)); err == nil {
-				all(yamldoc.Parse(yamldoc.NewFile(name, data)))
-			}
-		}
+	for stream := range s.streams() {
+		all(stream)
 	}
 	for dir := range s.visits {
 		name, data, err := s.tree.kustomization(dir)

@@ -23,7 +23,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Options of one build.
 type Options struct {
 	// NoLoadRestrictions lets kustomizations load files from outside their
 	// own folder, but never from outside the tree.
@@ -301,7 +300,6 @@ func ApplyPatches(ctx context.Context, objs []map[string]any, patches []Patch) (
 	return objs, nil
 }
 
-// PatchError is the failure of one patch.
 type PatchError struct {
 	Index int
 	Err   error
@@ -309,7 +307,6 @@ type PatchError struct {
 
 func (e *PatchError) Error() string { return fmt.Sprintf("patch %d: %v", e.Index+1, e.Err) }
 
-// Unwrap returns what went wrong.
 func (e *PatchError) Unwrap() error { return e.Err }
 
 func applyPatch(ctx context.Context, objs []map[string]any, p Patch) ([]map[string]any, error) {

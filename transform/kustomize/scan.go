@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"path/filepath"
 	"slices"
@@ -195,7 +196,6 @@ func (s *scan) enter(dir string, from *yamldoc.Error) {
 	}
 }
 
-// place makes an error at a value of a document.
 type place func(d *yamldoc.Document, n *yamldoc.Node) *yamldoc.Error
 
 func at(d *yamldoc.Document, n *yamldoc.Node) *yamldoc.Error {
@@ -373,21 +373,27 @@ func (s *scan) configuration(dir string, stream *yamldoc.Stream, at place) {
 	}
 }
 
-// faults reads the files that are referred to and returns those that are no
-// YAML, with positions, which kustomize does not know.
+// streams reads the files that are referred to.
+func (s *scan) streams() iter.Seq[*yamldoc.Stream] {
+	return func(yield func(*yamldoc.Stream) bool) {
+		for _, name := range s.files {
+			if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" {
+				continue
+			}
+			data, err := s.tree.Read(filepath.FromSlash(name))
+			if err == nil && !yield(yamldoc.Parse(yamldoc.NewFile(name, data))) {
+				return
+			}
+		}
+	}
+}
+
+// faults returns the problems of files that are no YAML, with positions, which kustomize
+// does not know.
 func (s *scan) faults() error {
 	var out []error
-	for _, name := range s.files {
-		switch path.Ext(name) {
-		case ".yaml", ".yml":
-		default:
-			continue
-		}
-		data, err := s.tree.Read(filepath.FromSlash(name))
-		if err != nil {
-			continue
-		}
-		out = append(out, faultOf(yamldoc.Parse(yamldoc.NewFile(name, data))))
+	for stream := range s.streams() {
+		out = append(out, faultOf(stream))
 	}
 	return errors.Join(out...)
 }

@@ -25,7 +25,6 @@ import (
 // schema (see mayReach), and where its values are not certain, kustomize reads the
 // files as they are.
 
-// schemas are the schemas that are hidden from kustomize.
 type schemas struct {
 	*Tree
 	// hide are the files that are only used as resources.

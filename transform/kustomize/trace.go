@@ -33,7 +33,6 @@ func identify(root *yamldoc.Node) Identity {
 	return Identity{root.Get("kind").Str(), root.Get("metadata", "namespace").Str(), root.Get("metadata", "name").Str()}
 }
 
-// layer is one kustomization.
 type layer struct {
 	dir string
 	doc *yamldoc.Document
@@ -214,7 +213,6 @@ func (t *Tracer) Find(built *yamldoc.Node, way []string, text string) (Place, bo
 	return Place{own, nearest, key, found}, true
 }
 
-// wanted is a value that is looked for.
 type wanted struct {
 	built, own *yamldoc.Node
 	way        []string

@@ -58,7 +58,6 @@ func OpenTree(dir string, replace map[string][]byte) (*Tree, error) {
 	return &Tree{Name: dir, dir: abs, files: f, replace: replace, cache: &sync.Map{}, schemas: &sync.Map{}, digests: &sync.Map{}, infos: &sync.Map{}, targets: &sync.Map{}}, nil
 }
 
-// Close releases the tree.
 func (t *Tree) Close() error { return t.files.Close() }
 
 // with returns a view of the tree with further replaced files.
@@ -74,7 +73,6 @@ func (t *Tree) with(replace map[string][]byte) *Tree {
 // errOutside is what every path gets that leaves the tree.
 var errOutside = errors.New("the path leaves the source tree")
 
-// rel makes a path relative to the tree.
 func (t *Tree) rel(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(t.dir, path)

@@ -75,7 +75,6 @@ func (o object) text(path string) string {
 	return s
 }
 
-// change is a value that differs.
 type change struct {
 	object, path string
 	built, want  any
@@ -221,7 +220,6 @@ func (v version) placeholders(s string) string {
 	return strings.NewReplacer(full, "{version}", strings.TrimPrefix(full, "v"), "{number}").Replace(s)
 }
 
-// replace is what literals make of a text.
 func (v version) replace(s string, literals []literal) string {
 	full := v.String()
 	fill := strings.NewReplacer("{version}", full, "{number}", strings.TrimPrefix(full, "v"))

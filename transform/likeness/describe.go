@@ -125,7 +125,6 @@ func merged(list []config.Replacement, mine []file) (out []config.Replacement) {
 	return out
 }
 
-// added adds what is not in a list.
 func added[T any](list, more []T) []T {
 	for _, m := range more {
 		if !slices.ContainsFunc(list, func(other T) bool { return reflect.DeepEqual(other, m) }) {

@@ -120,8 +120,8 @@ func tagged(ctx context.Context, dir, version string, o Options) (at string, rem
 		return "", remove, err
 	}
 	remove = func() error { return os.RemoveAll(temp) }
-	base := filepath.Join(temp, filepath.Base(tree.Root)) // its name can tell the provider
-	if err := errors.Join(os.Mkdir(base, 0o755), tree.Extract(ctx, commit, base)); err != nil {
+	base, err := tree.Extract(ctx, commit, temp)
+	if err != nil {
 		return "", remove, fmt.Errorf("extract %s: %w", tag, err)
 	}
 	return filepath.Join(base, filepath.FromSlash(tree.Path)), remove, nil
@@ -135,7 +135,6 @@ type likening struct {
 	files []file
 }
 
-// file is one file of a release.
 type file struct {
 	release *repo.Release
 	version version

@@ -21,7 +21,6 @@ const componentsFile = "components.yaml"
 // ConfigFile is the configuration of clusterctl next to the releases.
 const ConfigFile = "clusterctl-config.yaml"
 
-// The types of versions.
 const (
 	byURL       = "url"
 	byKustomize = "kustomize"
@@ -46,7 +45,6 @@ func (d *description) Errorf(at yamldoc.Pos, format string, args ...any) *yamldo
 	return &yamldoc.Error{File: d.Name, Pos: at, Err: fmt.Errorf(format, args...)}
 }
 
-// suiteConfig is an E2EConfig.
 type suiteConfig struct {
 	description
 	// Dir is the absolute folder that paths are relative to.
@@ -65,7 +63,6 @@ type image struct {
 	Name, Policy text
 }
 
-// provider is a provider with its versions.
 type provider struct {
 	At         yamldoc.Pos
 	Name, Type text
@@ -87,7 +84,6 @@ type replacement struct {
 	Old, New text
 }
 
-// file is a file to copy.
 type file struct {
 	At             yamldoc.Pos
 	Source, Target text

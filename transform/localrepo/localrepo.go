@@ -78,7 +78,6 @@ type Suite struct {
 	unresolved error
 }
 
-// Is reports whether a file is an E2EConfig.
 func Is(name string) bool {
 	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
 		return false

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -34,13 +35,14 @@ func find(name string) (out config.Output, err error) {
 // supply builds the files that kustomizations lack and that a folder next to them
 // makes, and reports whether there are any. The error says why one that is there makes none.
 func (s *Suite) supply(ctx context.Context, lack error, dir string, overlay map[string][]byte) (some bool, err error) {
-	if list, ok := lack.(interface{ Unwrap() []error }); ok {
-		for _, lack := range list.Unwrap() {
-			made, more := s.supply(ctx, lack, dir, overlay)
-			some, err = some || made, errors.Join(err, more)
-		}
-		return some, err
+	for _, lack := range files.Parts(lack) {
+		made, more := s.supplyOne(ctx, lack, dir, overlay)
+		some, err = some || made, errors.Join(err, more)
 	}
+	return some, err
+}
+
+func (s *Suite) supplyOne(ctx context.Context, lack error, dir string, overlay map[string][]byte) (made bool, err error) {
 	missing, ok := errors.AsType[*kustomize.MissingError](lack)
 	if !ok {
 		return false, nil

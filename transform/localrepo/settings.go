@@ -20,7 +20,6 @@ type settings struct {
 	Providers, Trees []text
 }
 
-// provider returns the provider that is described.
 func (s *settings) provider() (p layouts.Provider, err error) {
 	if p, err = layouts.ParseLabel(s.Label.Value); err != nil {
 		err = s.Errorf(s.Label.At, "name: %w", err)

@@ -15,7 +15,6 @@ import (
 
 // Change is a value of an object that an operation of a patch adds, removes or replaces.
 type Change struct {
-	// Path leads to the value.
 	Path string
 	// Before and After are nil where there is none.
 	Before, After any

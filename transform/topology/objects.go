@@ -310,14 +310,12 @@ func (g *generator) healthCheck(of *extension.Set, class object, label string, v
 	})
 }
 
-// ref is a reference to an object.
 func ref(o object) object {
 	apiVersion, _ := o["apiVersion"].(string)
 	group, _ := manifest.SplitAPIVersion(apiVersion)
 	return object{"apiGroup": group, "kind": o["kind"], "name": part(o, "metadata")["name"]}
 }
 
-// finish is an object with the patches of its template.
 func (g *generator) finish(p extension.Part, t *patch.Template) *Object {
 	out := &Object{Value: plain(p.Object), Template: p.Reference.Kind + " " + p.Reference.Name}
 	if len(g.Class.Patches()) > 0 {

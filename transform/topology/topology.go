@@ -31,7 +31,6 @@ type Input struct {
 	Changes bool
 }
 
-// State is what the controller makes.
 type State struct {
 	// Objects are the Cluster and all that belongs to it.
 	Objects []*Object
@@ -111,7 +110,6 @@ type generator struct {
 	errs           []error
 }
 
-// refuse adds a refusal at a value of an object.
 func (g *generator) refuse(o *manifest.Object, n *yamldoc.Node, format string, args ...any) {
 	err := &yamldoc.Error{File: o.Doc.File.Name, Pos: o.Doc.Pos(n), Err: fmt.Errorf(format, args...)}
 	if !slices.ContainsFunc(g.errs, func(known error) bool { return known.Error() == err.Error() }) {

@@ -137,7 +137,6 @@ func given(env *cli.Env, dir, existing string, f *initFlags) (*config.Config, er
 	return c, err
 }
 
-// proposed prints or writes a proposal, with the reasons.
 func proposed(env *cli.Env, p *likeness.Proposal, dir, file string, print bool) error {
 	for _, text := range p.Said {
 		env.Say("info: %s", text)

@@ -31,9 +31,8 @@ const (
 
 // IO is what the program sees of the world.
 type IO struct {
-	In       io.Reader
-	Out, Err io.Writer
-	// LookupEnv is os.LookupEnv.
+	In        io.Reader
+	Out, Err  io.Writer
 	LookupEnv func(name string) (string, bool)
 	// Dir is the working directory of the process.
 	Dir string

@@ -32,7 +32,6 @@ func (e *Env) Short(name string) string {
 	return rel
 }
 
-// ReadFile returns a file named on the command line.
 func (e *Env) ReadFile(name string) ([]byte, error) {
 	data, err := ReadDocuments(e.Path(name))
 	if err != nil {
@@ -104,7 +103,6 @@ func (e *Env) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-// MakeFolder makes a folder that a command writes into.
 func (e *Env) MakeFolder(name string) error {
 	if open.IsURL(name) {
 		return Usagef("%s is a URL; name a folder to write to", name)

@@ -16,7 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// The annotations of commands.
 const (
 	// TakesTargets: it has both commands below it and arguments.
 	TakesTargets = "takes-targets"

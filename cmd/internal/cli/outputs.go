@@ -49,10 +49,8 @@ type outputFlag struct {
 	parse func() error
 }
 
-// Chosen reports whether the flag was given.
 func (o *Outputs) Chosen() bool { return len(o.values) > 0 }
 
-// Has reports whether one of the outputs has a format.
 func (o *Outputs) Has(format string) bool {
 	return slices.ContainsFunc(o.All, func(o Output) bool { return o.Format == format })
 }

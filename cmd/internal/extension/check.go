@@ -24,7 +24,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
-// checkFlags are the flags of extension check.
 type checkFlags struct {
 	caFile, clientCert, clientKey string
 	serverName, service           string
@@ -159,7 +158,6 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	return o, nil
 }
 
-// serverURL reads the address of a server.
 func serverURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -189,7 +187,6 @@ func keyValues(list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// readCA reads a file of certificates.
 func readCA(env *cli.Env, name string) (text []byte, pool *x509.CertPool, err error) {
 	if text, err = env.ReadFile(name); err != nil {
 		return nil, nil, cli.UsageError(err)
@@ -201,7 +198,6 @@ func readCA(env *cli.Env, name string) (text []byte, pool *x509.CertPool, err er
 	return text, pool, nil
 }
 
-// trust reads the certificates.
 func (f *checkFlags) trust(env *cli.Env, o *probe.Options) error {
 	if f.caFile != "" {
 		var err error
@@ -236,11 +232,10 @@ func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) e
 			if kind != layouts.Components && kind != layouts.ClusterClass && kind != layouts.ClusterTemplate {
 				continue
 			}
-			data, err := artifact.Bytes()
+			file, err := manifest.Read(artifact, kind)
 			if err != nil {
 				return fmt.Errorf("%s: %w", artifact.Path, err)
 			}
-			file := manifest.New(artifact, kind, data)
 			o.Classes = append(o.Classes, clusterclass.In(file)...)
 			if kind != layouts.Components || r.Provider.Type != layouts.RuntimeExtension {
 				continue

@@ -45,12 +45,11 @@ if it has one.
 			if components == nil {
 				return fmt.Errorf("%s has no components file", r.Path)
 			}
-			data, err := components.Bytes()
-			if err != nil {
-				return fmt.Errorf("%s: %w", components.Path, err)
+			file, err := manifest.Read(components, layouts.Components)
+			if err == nil {
+				err = file.Err()
 			}
-			file := manifest.New(components, layouts.Components, data)
-			if err := file.Err(); err != nil {
+			if err != nil {
 				return fmt.Errorf("%s: %w", components.Path, err)
 			}
 			s, err := extension.FindServer(file.Objects(), service)

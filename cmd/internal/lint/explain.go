@@ -16,7 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// ExplainCommand is the verb explain.
 func ExplainCommand(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain RULE",
@@ -63,7 +62,6 @@ RULE is the ID or the name of a rule of lint, or of a check of "extension check"
 	}
 }
 
-// shown is what an example shows of its files.
 func shown(files examples.Files) []report.Fragment {
 	var out []report.Fragment
 	for _, f := range files.Shown {

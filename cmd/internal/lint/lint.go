@@ -25,7 +25,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
-// flags are the flags of lint.
 type flags struct {
 	source       targets.Source
 	out          cli.Findings
@@ -84,7 +83,6 @@ func (c *ruleChoice) rules() ([]*lint.Rule, error) {
 	return list, nil
 }
 
-// Command is the verb lint.
 func Command(env *cli.Env) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -356,7 +354,6 @@ func (f *flags) lint(ctx context.Context, env *cli.Env, names []string, o check.
 	return all, repositories, ctx.Err()
 }
 
-// check checks one target.
 func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Options) (*check.Result, error) {
 	if localrepo.Is(env.Path(name)) {
 		s, err := f.suite.Open(ctx, env, &f.source, name, true)

@@ -17,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// RulesCommand is the verb rules.
 func RulesCommand(env *cli.Env) *cobra.Command {
 	o := cli.Outputs{Formats: []string{"text", "json"}}
 	cmd := &cobra.Command{

@@ -14,7 +14,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// ConfigCommand is the verb config.
 func ConfigCommand(env *cli.Env) *cobra.Command {
 	var pin bool
 	var images, url string

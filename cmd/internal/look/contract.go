@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
-// ContractCommand is the verb contract, with those below it.
 func ContractCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "contract",

@@ -16,10 +16,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 )
 
-// DiffCommand is the verb diff.
 func DiffCommand(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var failOn string
@@ -62,7 +62,7 @@ compared with itself.
 				return compareErr
 			}
 			if err := env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
-				return report.WriteDiff(w, format, all, parts(compareErr)...)
+				return report.WriteDiff(w, format, all, files.Parts(compareErr)...)
 			}); err != nil {
 				return err
 			}

@@ -91,7 +91,6 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 	}
 }
 
-// ImagesCommand is the verb images.
 func ImagesCommand(env *cli.Env) *cobra.Command {
 	c := &imageCheck{env: env}
 	cmd := inventoryCommand(env, "images", "List the images of a release",

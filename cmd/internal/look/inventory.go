@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // inventoryCommand is the common part of vars and images: take what list finds
@@ -52,7 +52,7 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 				if cmd.Context().Err() != nil {
 					return err
 				}
-				failures = append(failures, parts(err)...)
+				failures = append(failures, files.Parts(err)...)
 				of := report.Inventory[T]{Release: r, Items: items}
 				if variables, ok := any(items).([]inventory.Variable); ok && slices.ContainsFunc(o.All, func(o cli.Output) bool { return o.Format == "markdown" }) {
 					of.Offers = inventory.OffersOf(r, variables)
@@ -72,22 +72,6 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 	return cmd
 }
 
-// parts are the errors that errors.Join joined, also of joined ones.
-func parts(err error) (out []error) {
-	if err == nil {
-		return nil
-	}
-	list, ok := err.(interface{ Unwrap() []error })
-	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
-		return []error{err}
-	}
-	for _, e := range list.Unwrap() {
-		out = append(out, parts(e)...)
-	}
-	return out
-}
-
-// VarsCommand is the verb vars.
 func VarsCommand(env *cli.Env) *cobra.Command {
 	return inventoryCommand(env, "vars", "List the variables of a release",
 		`Lists the variables of the newest release in TARGET, of each provider that it

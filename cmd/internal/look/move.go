@@ -40,7 +40,6 @@ type mover struct {
 	failures []error
 }
 
-// MovePlanCommand is the verb move-plan.
 func MovePlanCommand(env *cli.Env) *cobra.Command {
 	m := &mover{env: env, out: cli.Outputs{Formats: report.InventoryFormats}}
 	cmd := &cobra.Command{

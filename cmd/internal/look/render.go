@@ -23,7 +23,6 @@ import (
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
-// RenderCommand is the verb render.
 func RenderCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render",
@@ -55,7 +54,6 @@ type rendering struct {
 	url string
 }
 
-// bind adds the flags.
 func (r *rendering) bind(f *pflag.FlagSet) {
 	f.StringVar(&r.config, "config", "", "")
 	f.StringVar(&r.writeTo, "write-to", "", "")

@@ -183,17 +183,13 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 
 // contract is that of the control plane of a class, if a release defines its kind.
 func (r *topologyRendering) contract(class *clusterclass.Class) contract.Contract {
+	references := class.References()
+	if len(references) < 2 {
+		return ""
+	}
 	for _, release := range append([]*repo.Release{r.release}, r.more...) {
-		a, references := release.Components(), class.References()
-		if a == nil || len(references) < 2 {
-			continue
-		}
-		data, err := a.Text()
-		if err != nil {
-			continue
-		}
-		for _, o := range manifest.New(a, layouts.Components, data).Objects() {
-			if d := crd.Of(o); d != nil && d.Group == references[1].Group() && d.Kind+contract.Suffix == references[1].Kind {
+		for _, d := range crd.In(manifest.Components(release)) {
+			if d.Group == references[1].Group() && d.Kind+contract.Suffix == references[1].Kind {
 				of, _, _ := contract.DefaultProfile().Choose(d)
 				return of
 			}
@@ -286,7 +282,6 @@ func (r *topologyRendering) find(ctx context.Context, into *[]*manifest.Object, 
 	return nil
 }
 
-// writeChanges writes what patches change of an object.
 func writeChanges(w *bytes.Buffer, o *topology.Object) {
 	if len(o.Changes) == 0 {
 		return

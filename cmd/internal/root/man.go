@@ -146,15 +146,12 @@ func manPage(c *cobra.Command, about build) []byte {
 }
 
 func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
-	if !flags.HasAvailableFlags() {
+	rows := flagRows(flags)
+	if len(rows) == 0 {
 		return
 	}
 	fmt.Fprintf(b, ".SH %s\n", title)
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		name, text := cli.Describe(f)
-		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roffLine(name), roffLine(text))
-	})
+	for _, row := range rows {
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roffLine(strings.TrimSpace(row[0])), roffLine(row[1]))
+	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
-// A Verb makes the command of a verb.
 type Verb func(*cli.Env) *cobra.Command
 
 // A Group is a part of the list of verbs in the help.

@@ -27,10 +27,8 @@ var (
 	date    string // RFC 3339
 )
 
-// versionDocument is what version writes as JSON.
 var versionDocument = report.Document{Kind: "version", Version: 1, Body: build{}, Title: "which program this is"}
 
-// build says which program this is.
 type build struct {
 	Version    string              `json:"version" doc:"the version, such as v1.2.3, or (devel)"`
 	Commit     string              `json:"commit" doc:"the commit it was built from, or the first digits of it; empty if it is not recorded"`
@@ -82,7 +80,6 @@ func programBuild() build {
 	return buildOf(info)
 }
 
-// Version is the version for reports and requests.
 func Version() string { return programBuild().Version }
 
 func (b build) text() string {

@@ -18,7 +18,6 @@ type Form int
 const (
 	// Text is for people: terminals, logs, Markdown.
 	Text Form = iota
-	// JSON is for JSON documents.
 	JSON
 	// XML is for XML and HTML.
 	XML
@@ -230,7 +229,6 @@ func (w *Writer) code(r rune) string {
 	return fmt.Sprintf(`\x%02x`, r)
 }
 
-// invalid writes a byte that is not UTF-8.
 func (w *Writer) invalid(out *bytes.Buffer, c byte) {
 	if w.form == Text {
 		fmt.Fprintf(out, `\x%02x`, c)

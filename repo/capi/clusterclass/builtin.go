@@ -46,7 +46,6 @@ var workerBuiltins = [...]string{
 // Builtin is the name of the variable that holds what Cluster API knows.
 const Builtin = "builtin"
 
-// IsBuiltin reports whether a builtin variable has that name.
 func IsBuiltin(name string) bool {
 	for _, prefix := range [...]string{"builtin.machineDeployment.", "builtin.machinePool."} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {

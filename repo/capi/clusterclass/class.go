@@ -24,7 +24,6 @@ const (
 	Kind  = "ClusterClass"
 )
 
-// Versions of the API.
 const (
 	V1Beta1 = string(contract.V1Beta1)
 	V1Beta2 = string(contract.V1Beta2)
@@ -71,7 +70,6 @@ func Of(o *manifest.Object) *Class {
 	return c
 }
 
-// In returns the ClusterClasses of a file.
 func In(f *manifest.File) []*Class {
 	var out []*Class
 	for _, o := range f.Objects() {
@@ -82,10 +80,8 @@ func In(f *manifest.File) []*Class {
 	return out
 }
 
-// Name is metadata.name.
 func (c *Class) Name() string { return c.Object.Name }
 
-// old reports whether the fields have the names of v1beta1.
 func (c *Class) old() bool { return c.Version == V1Beta1 }
 
 // Named returns the name of the class that a Cluster names, in either version of the API.
@@ -110,7 +106,6 @@ type Reference struct {
 	APIVersion, Kind, Name string
 }
 
-// Group is that of the APIVersion.
 func (r *Reference) Group() string {
 	group, _ := manifest.SplitAPIVersion(r.APIVersion)
 	return group
@@ -192,7 +187,6 @@ func (c *Class) MachineInfrastructure() Reference {
 	return c.reference(contract.InfraMachine, c.Spec, []string{"spec"}, machinesPlace)
 }
 
-// Worker is a class of workers.
 type Worker struct {
 	// Pool says that they are MachinePools, otherwise MachineDeployments.
 	Pool bool
@@ -256,7 +250,6 @@ func (c *Class) Worker(pool bool, name string) *Worker {
 
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// healthCheck is the definition of a health check.
 type healthCheck struct {
 	// Node is the definition. It is nil if nothing but MaxInFlight is there, which is
 	// elsewhere in v1beta1.
@@ -268,7 +261,6 @@ type healthCheck struct {
 	NodeStartupTimeout, MaxUnhealthy, UnhealthyRange, MaxInFlight *yamldoc.Node
 }
 
-// HealthChecks returns the health checks that are defined.
 func (c *Class) HealthChecks() []healthCheck {
 	var out []healthCheck
 	if h, ok := c.healthCheck(c.Spec.Get("controlPlane")); ok {
@@ -305,7 +297,6 @@ func (c *Class) healthCheck(n *yamldoc.Node) (h healthCheck, ok bool) {
 // is any.
 func (c *Class) KubernetesVersions() []*yamldoc.Node { return c.Spec.Get("kubernetesVersions").List() }
 
-// Variable is the definition of a variable.
 type Variable struct {
 	// Node is the entry and Path leads to it.
 	Node *yamldoc.Node
@@ -355,7 +346,6 @@ func (c *Class) Discovers() bool {
 	return false
 }
 
-// Patch is a patch of a class.
 type Patch struct {
 	Node *yamldoc.Node
 	// Name is empty if it is missing.

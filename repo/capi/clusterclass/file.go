@@ -25,7 +25,7 @@ func FileIn(r *repo.Release, class string) (string, bool) {
 func FileWith(r *repo.Release, holds func(*manifest.Object) bool) *repo.Artifact {
 	for _, a := range r.Artifacts {
 		if kind := a.Kind(); kind == layouts.ClusterTemplate || kind == layouts.ClusterClass {
-			if data, err := a.Text(); err == nil && slices.ContainsFunc(manifest.New(a, kind, data).Objects(), holds) {
+			if f, err := manifest.Read(a, kind); err == nil && slices.ContainsFunc(f.Objects(), holds) {
 				return a
 			}
 		}

@@ -178,10 +178,9 @@ func root(n parse.Node) bool {
 
 // What a template of names is about.
 const (
-	ofCluster    = "cluster"
-	ofDeployment = "machineDeployment"
-	ofPool       = "machinePool"
-	// OfControlPlane is the template of a KubeadmControlPlane.
+	ofCluster      = "cluster"
+	ofDeployment   = "machineDeployment"
+	ofPool         = "machinePool"
 	OfControlPlane = "kubeadmControlPlane"
 )
 

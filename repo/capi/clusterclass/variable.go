@@ -14,7 +14,6 @@ import (
 // Aspect says what part of the definition of a variable is wrong.
 type Aspect int
 
-// The aspects.
 const (
 	// OfType: a type that does not exist.
 	OfType Aspect = iota
@@ -35,7 +34,6 @@ type fault struct {
 	Message string
 }
 
-// types are the types of values.
 var types = [...]string{"object", "array", "string", "integer", "number", "boolean"}
 
 // SchemaFaults returns why Cluster API refuses the schema of a variable, or drops a part
@@ -143,7 +141,6 @@ func (k *schemaCheck) samples(s *yamldoc.Node, name string) {
 	}
 }
 
-// below checks the schemas in a schema.
 func (k *schemaCheck) below(s *yamldoc.Node, name string) {
 	for f := range s.Entries() {
 		if kind, ok := nests[f.Name]; !ok || f.Value.Kind != kind {

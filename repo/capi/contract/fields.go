@@ -178,7 +178,6 @@ var ConditionFields = [...]Field{
 	{Path: "observedGeneration", Type: "integer", Read: true},
 }
 
-// Demands returns the rows of a section.
 func Demands(s Section) []*Field {
 	var out []*Field
 	for i := range Fields {
@@ -200,7 +199,6 @@ func (f *Field) Applies(k *Kind, p Profile) bool {
 // Verdict is what a schema says about a Field.
 type Verdict int
 
-// The verdicts.
 const (
 	fulfilled Verdict = iota
 	Missing

@@ -26,7 +26,6 @@ const (
 // one first.
 var Accepted = [...]Contract{V1Beta2, V1Beta1}
 
-// Label returns the label that declares a contract on a CRD.
 func (c Contract) Label() string { return LabelPrefix + string(c) }
 
 // LabelPrefix begins the labels that declare contracts.

@@ -50,8 +50,19 @@ var references = map[[2]string][]reference{
 		{InfraMachinePool, ofWorkers("machinePools", "infrastructure")},
 		{BootstrapConfig, append(ofWorkers("machineDeployments", "bootstrap"), ofWorkers("machinePools", "bootstrap")...)},
 	},
+	{"controlplane." + apiGroup, "KubeadmControlPlane"}: {{InfraMachine, ofControlPlanes}},
+
 	{"ipam." + apiGroup, "IPAddressClaim"}: {{IPPool, []string{"spec.poolRef"}}},
 	{"ipam." + apiGroup, "IPAddress"}:      {{IPPool, []string{"spec.poolRef"}}},
+}
+
+// ReferencesOf are the fields by which objects of a kind refer to others. There are none for
+// kinds of providers.
+func ReferencesOf(group, kind string) (fields []string) {
+	for _, row := range references[[2]string{group, kind}] {
+		fields = append(fields, row.fields...)
+	}
+	return fields
 }
 
 // FromTemplates reports whether an object refers to templates, from which its controller makes
@@ -141,10 +152,7 @@ func addresses(n *yamldoc.Node, pool *regexp.Regexp, visit func(*yamldoc.Node)) 
 }
 
 func (u Uses) add(ref *yamldoc.Node, role Role, by use) {
-	group, kind := ref.Get("apiGroup").Str(), ref.Get("kind").Str()
-	if group == "" {
-		group, _ = manifest.SplitAPIVersion(ref.Get("apiVersion").Str())
-	}
+	group, kind := manifest.GroupOf(ref), ref.Get("kind").Str()
 	if group == "" || kind == "" {
 		return
 	}

@@ -54,7 +54,6 @@ type Template struct {
 
 // Write is an operation that was applied to a template.
 type Write struct {
-	// Patch is the one that it belongs to.
 	Patch *clusterclass.Patch
 	// Step is the operation as a JSON patch has it.
 	Step step
@@ -79,7 +78,6 @@ func (w Write) Reads() []string {
 // stage says what could not be done.
 type stage int
 
-// The stages.
 const (
 	// EnabledIf: the condition of a patch could not be rendered.
 	EnabledIf stage = iota
@@ -127,7 +125,6 @@ type operation struct {
 	at, value, variable, template *yamldoc.Node
 }
 
-// definition is an entry of the definitions of a patch.
 type definition struct {
 	apiVersion, kind      string
 	cluster, controlPlane bool

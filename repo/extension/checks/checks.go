@@ -15,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
-// check is one of the catalogue.
 type check struct {
 	lint.Rule
 	// Level is the lowest at which it runs.

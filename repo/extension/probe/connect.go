@@ -138,7 +138,6 @@ func trust(err error) (id, text string) {
 	return "LIV001", err.Error()
 }
 
-// names are those that a certificate is for.
 func names(c *x509.Certificate) string {
 	list := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {

@@ -52,7 +52,6 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 	}
 }
 
-// send makes a call.
 func (h *handler) send(ctx context.Context, body []byte) reply {
 	return h.client.do(ctx, h.hook.Path(h.handler), body, h.timeout)
 }

@@ -64,7 +64,6 @@ type Registration struct {
 	Path  string
 }
 
-// probe is one run.
 type probe struct {
 	o      *Options
 	maker  *extension.Maker

@@ -127,7 +127,7 @@ func (c *comparison) fields(b *clusterclass.Class, x, y *yamldoc.Node, row Chang
 	var paths []string
 	var from, to *yamldoc.Node
 	versions, machines := true, false
-	byIndex(x, y, "", func(path string, m, n *yamldoc.Node) {
+	walk(x, y, "", inOrder, func(path string, m, n *yamldoc.Node) {
 		version := path == "apiVersion" || strings.HasSuffix(path, ".apiVersion")
 		if len(paths) == 0 || versions && !version { // the first that says most
 			from, to = m, n
@@ -159,29 +159,6 @@ func (c *comparison) fields(b *clusterclass.Class, x, y *yamldoc.Node, row Chang
 		row.Impact, row.Advice = Neutral, ""
 	}
 	c.at(b.Object, cmp.Or(to, y), row)
-}
-
-// byIndex is walk for trees whose lists have an order that matters, like those of
-// patches.
-func byIndex(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc.Node)) {
-	switch {
-	case a.Is(yamldoc.Map) && b.Is(yamldoc.Map):
-		pairs(a.Fields(), b.Fields(), func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
-			byIndex(deref(x).Value, deref(y).Value, join(path, name), visit)
-		})
-	case a.Is(yamldoc.List) && b.Is(yamldoc.List):
-		item := func(n *yamldoc.Node, i int) *yamldoc.Node {
-			if i < len(n.List()) {
-				return n.List()[i]
-			}
-			return nil
-		}
-		for i := range max(len(a.List()), len(b.List())) {
-			byIndex(item(a, i), item(b, i), fmt.Sprintf("%s[%d]", path, i), visit)
-		}
-	default:
-		walk(a, b, path, visit)
-	}
 }
 
 // refers reports whether a path is in a reference to a template.

@@ -102,7 +102,7 @@ func (c *comparison) definitions() {
 		old, new *crd.CRD
 	}
 	var all []pair
-	pairs(definitionsOf(c.old), definitionsOf(c.new), func(d *crd.CRD) string { return d.Object.Name }, func(name string, a, b **crd.CRD) {
+	pairs(crd.In(c.old.components()), crd.In(c.new.components()), func(d *crd.CRD) string { return d.Object.Name }, func(name string, a, b **crd.CRD) {
 		all = append(all, pair{name, deref(a), deref(b)})
 	})
 	found := make([][]Change, len(all))
@@ -126,17 +126,6 @@ func (c *comparison) definitions() {
 	c.changes = slices.Concat(append([][]Change{c.changes}, found...)...)
 }
 
-func definitionsOf(s *side) []*crd.CRD {
-	var out []*crd.CRD
-	for _, o := range s.components() {
-		if d := crd.Of(o); d != nil {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-// definition compares one definition.
 func (c *comparison) definition(a, b *crd.CRD, change Change) {
 	change.Kind = Changed
 	for _, f := range []struct{ path, old, new string }{

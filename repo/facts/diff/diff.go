@@ -37,7 +37,6 @@ func (i Impact) String() string { return impactNames[i] }
 // Words are all impacts; see report.Document.
 func (Impact) Words() []string { return impactNames[:] }
 
-// MarshalText writes the word.
 func (i Impact) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 
 // Area is the part of a release that changes.
@@ -64,7 +63,6 @@ func (Area) Words() []string { return phrase.List(Areas, func(a Area) string { r
 // Kind says whether something was added, removed or changed.
 type Kind string
 
-// The kinds.
 const (
 	Added   Kind = "added"
 	Removed Kind = "removed"
@@ -73,7 +71,6 @@ const (
 
 func (Kind) Words() []string { return []string{string(Added), string(Removed), string(Changed)} }
 
-// Change is one difference.
 type Change struct {
 	Area    Area   `json:"area" doc:"the part of the release that changes"`
 	Kind    Kind   `json:"kind" doc:"whether something was added, removed or changed"`
@@ -213,7 +210,6 @@ func unreadable(f *manifest.File) error {
 	return nil
 }
 
-// of returns the files of a kind by name.
 func (s *side) of(kind layouts.FileKind) []*manifest.File {
 	var out []*manifest.File
 	for _, a := range s.Artifacts {

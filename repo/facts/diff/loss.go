@@ -207,10 +207,10 @@ func (c *losses) classes() {
 // definitions looks for CRDs and served versions that are gone.
 func (c *losses) definitions() {
 	now := map[string]*crd.CRD{}
-	for _, d := range definitionsOf(c.new) {
+	for _, d := range crd.In(c.new.components()) {
 		now[d.Object.Name] = d
 	}
-	for _, old := range definitionsOf(c.old) {
+	for _, old := range crd.In(c.old.components()) {
 		d := now[old.Object.Name]
 		if d == nil {
 			c.add(nil, nil, LostCRD, old.Object.Name, "keep the CRD: no controller reconciles the objects that users have of it",

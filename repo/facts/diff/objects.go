@@ -1,8 +1,10 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -59,9 +61,8 @@ func others(s *side) []*manifest.Object {
 	})
 }
 
-// leaves notes each value of an object that changes.
 func (c *comparison) leaves(a, b *manifest.Object, change Change) {
-	walk(a.Doc.Root, b.Doc.Root, "", func(path string, x, y *yamldoc.Node) {
+	walk(a.Doc.Root, b.Doc.Root, "", byContent, func(path string, x, y *yamldoc.Node) {
 		image := strings.HasSuffix(path, "].image") && strings.Contains(strings.ToLower(path), "containers[")
 		row := change
 		row.Path, row.Old, row.New = path, written(a, x), written(b, y)
@@ -98,31 +99,19 @@ func written(o *manifest.Object, n *yamldoc.Node) string {
 	return show(n)
 }
 
-// walk visits the values in which two trees differ. Elements of lists are
-// matched by their names if they have some, or else by their values.
-func walk(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc.Node)) {
+// walk visits the values in which two trees differ. Elements of lists are matched
+// by their keys.
+func walk(a, b *yamldoc.Node, path string, elements func(*yamldoc.Node) []element, visit func(path string, a, b *yamldoc.Node)) {
 	switch {
 	case a == nil && b == nil:
 	case a.Is(yamldoc.Map) && b.Is(yamldoc.Map):
 		pairs(a.Fields(), b.Fields(), func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
-			switch at := join(path, name); {
-			case x == nil:
-				visit(at, nil, y.Value)
-			case y == nil:
-				visit(at, x.Value, nil)
-			default:
-				walk(x.Value, y.Value, at, visit)
-			}
+			walk(deref(x).Value, deref(y).Value, join(path, name), elements, visit)
 		})
 	case a.Is(yamldoc.List) && b.Is(yamldoc.List):
-		pairs(elements(a), elements(b), func(e element) string { return e.key }, func(key string, x, y *element) {
-			switch {
-			case x == nil:
-				visit(path+"["+y.shown+"]", nil, y.node)
-			case y == nil:
-				visit(path+"["+x.shown+"]", x.node, nil)
-			case x.named:
-				walk(x.node, y.node, path+"["+x.shown+"]", visit)
+		pairs(elements(a), elements(b), func(e element) string { return e.key }, func(_ string, x, y *element) {
+			if x == nil || y == nil || x.compared {
+				walk(deref(x).node, deref(y).node, path+"["+cmp.Or(x, y).shown+"]", elements, visit)
 			}
 		})
 	case a == nil || b == nil || !crd.Equal(a, b):
@@ -130,15 +119,25 @@ func walk(a, b *yamldoc.Node, path string, visit func(path string, a, b *yamldoc
 	}
 }
 
-// element is one of a list.
 type element struct {
 	// key is what it is matched by, shown what stands in a path.
 	key, shown string
-	named      bool
-	node       *yamldoc.Node
+	// compared is set if two elements with one key can differ.
+	compared bool
+	node     *yamldoc.Node
 }
 
-func elements(n *yamldoc.Node) []element {
+// inOrder are the elements of lists whose order matters, like those of patches.
+func inOrder(n *yamldoc.Node) (out []element) {
+	for i, item := range n.List() {
+		at := strconv.Itoa(i)
+		out = append(out, element{at, at, true, item})
+	}
+	return out
+}
+
+// byContent are the elements with their names if they have some, or else with their values.
+func byContent(n *yamldoc.Node) []element {
 	return phrase.List(n.List(), func(n *yamldoc.Node) element {
 		if name := n.Get("name").Str(); name != "" {
 			return element{name, name, true, n}
@@ -211,7 +210,7 @@ func (c *comparison) template(f, g *manifest.File) {
 		changed := 0
 		var first string
 		var x, y *yamldoc.Node
-		walk((*a).Doc.Root, (*b).Doc.Root, "", func(path string, m, n *yamldoc.Node) {
+		walk((*a).Doc.Root, (*b).Doc.Root, "", byContent, func(path string, m, n *yamldoc.Node) {
 			if path == "apiVersion" || sameVariable(*a, m, *b, n) {
 				return
 			}

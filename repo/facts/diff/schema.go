@@ -24,8 +24,7 @@ type schemaChange struct {
 
 // keyword says what a change of one keyword means for objects that exist.
 type keyword struct {
-	name string
-	// added, removed and changed are the impacts.
+	name                    string
 	added, removed, changed Impact
 	// direction makes a change of a number breaking that is upwards (+1) or
 	// downwards (-1), and neutral otherwise.
@@ -155,7 +154,6 @@ func value(s *yamldoc.Node, name string) *yamldoc.Node {
 	return n
 }
 
-// compare tells what a change of the keyword means.
 func (k keyword) compare(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 	if a == nil && b == nil || a != nil && b != nil && crd.Equal(a, b) {
 		return s, false

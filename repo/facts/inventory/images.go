@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -35,24 +36,16 @@ type Image struct {
 	Column           int    `json:"column" doc:"the column in Unicode characters, from 1"`
 }
 
-// workloads says where the pod is in each kind of object that has one. Like
+// podTemplate says where the pod is in an object of a kind that has one. Like
 // clusterctl it goes by the kind alone.
-var workloads = map[string]struct {
-	pod  []string
-	seen bool
-}{
-	"Deployment":            {[]string{"spec", "template", "spec"}, true},
-	"DaemonSet":             {[]string{"spec", "template", "spec"}, true},
-	"StatefulSet":           {[]string{"spec", "template", "spec"}, false},
-	"ReplicaSet":            {[]string{"spec", "template", "spec"}, false},
-	"ReplicationController": {[]string{"spec", "template", "spec"}, false},
-	"Job":                   {[]string{"spec", "template", "spec"}, false},
-	"CronJob":               {[]string{"spec", "jobTemplate", "spec", "template", "spec"}, false},
-	"PodTemplate":           {[]string{"template", "spec"}, false},
-	"Pod":                   {[]string{"spec"}, false},
+func podTemplate(kind string) (path []string, ok bool) {
+	if kind == "PodTemplate" { // which runs none
+		return []string{"template"}, true
+	}
+	path, ok = manifest.PodTemplates[kind]
+	return path, ok
 }
 
-// containers are the fields of a pod with containers.
 var containers = []struct {
 	field string
 	seen  bool
@@ -128,14 +121,15 @@ func eachContainer(object *yamldoc.Node, top bool, visit func(object, container 
 		}
 		return
 	}
-	w, ok := workloads[kind]
+	path, ok := podTemplate(kind)
 	if !ok {
 		return
 	}
-	pod := object.Get(w.pod...)
+	pod := object.Get(path...).Get("spec")
+	top = top && (kind == "Deployment" || kind == "DaemonSet")
 	for _, f := range containers {
 		for _, c := range pod.Get(f.field).List() {
-			visit(object, c, f.field, top && w.seen && f.seen)
+			visit(object, c, f.field, top && f.seen)
 		}
 	}
 }

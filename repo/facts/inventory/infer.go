@@ -27,7 +27,6 @@ import (
 // Uses in comments and with operators other than a default say nothing.
 type Type string
 
-// The types of values.
 const (
 	unknown Type = "unknown"
 	integer Type = "integer"
@@ -100,7 +99,6 @@ type spot struct {
 	whole bool
 }
 
-// field is a value in an object.
 type field struct {
 	apiVersion, kind string
 	path             yamldoc.Path
@@ -248,7 +246,6 @@ func literalType(text string) (typ, inside Type) {
 	return typ, typ
 }
 
-// kindTypes are the types of what YAML reads.
 var kindTypes = map[yamldoc.Kind]Type{
 	yamldoc.Null: unknown, yamldoc.Bool: boolean, yamldoc.Int: integer, yamldoc.Float: unknown, yamldoc.String: text, yamldoc.List: list, yamldoc.Map: unknown,
 }

@@ -54,11 +54,10 @@ func OffersOf(r *repo.Release, variables []Variable) *Offers {
 		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
 			continue
 		}
-		data, err := a.Text()
+		f, err := manifest.Read(a, kind)
 		if err != nil {
 			continue
 		}
-		f := manifest.New(a, kind, data)
 		for _, c := range clusterclass.In(f) {
 			name := f.Written(c.Name())
 			class := Class{Name: name, File: a.Name}

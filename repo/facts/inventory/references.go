@@ -69,7 +69,6 @@ func (s *source) mentions(found []Image, d *yamldoc.Document, object *yamldoc.No
 	return found
 }
 
-// speaksOfImage reports whether a word of a name is image or images.
 func speaksOfImage(name string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {
 		if word == "image" || word == "images" {
@@ -92,7 +91,7 @@ func (s *source) texts(found []Image, d *yamldoc.Document) []Image {
 	if d.Root.Get("kind").Str() == "CustomResourceDefinition" {
 		return found
 	}
-	_, runs := workloads[d.Root.Get("kind").Str()] // mentions knows its flags
+	_, runs := podTemplate(d.Root.Get("kind").Str()) // mentions knows its flags
 	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
 		if runs && !strings.Contains(n.Text(), "\n") || !strings.Contains(n.Text(), "image") && !strings.Contains(n.Text(), "/") {
 			return true

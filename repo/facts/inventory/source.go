@@ -63,7 +63,6 @@ func (s *source) in(d *yamldoc.Document) *seen {
 	return found
 }
 
-// letGo looks at a document and lets go of its values.
 func (s *source) letGo(d *yamldoc.Document) {
 	if d.Err != nil || d.Root.Is(yamldoc.Null) {
 		return
@@ -123,7 +122,6 @@ func kindsOf(r *repo.Release) func(*repo.Artifact) layouts.FileKind {
 // Parsed are files of a release that were read before, by name.
 type Parsed map[string]*manifest.File
 
-// read reads a file.
 func (s *source) read(parsed Parsed, a *repo.Artifact, r *repo.Release) error {
 	kind := readAs(s.kind, r)
 	f := parsed[a.Name]

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Variable is one variable of a release.
 type Variable struct {
 	Name     string   `json:"name" doc:"the name of the variable"`
 	Type     Type     `json:"type" doc:"what the value must be, as far as its uses and defaults show"`
@@ -35,7 +34,6 @@ type InFile struct {
 	Default *string `json:"default" doc:"the default in this file; null if it has none, so that the file needs a value"`
 }
 
-// Use is one expression.
 type Use struct {
 	Place
 	Default string `json:"default,omitempty" doc:"what clusterctl treats as the default of this expression, whatever its operator is; absent if that is empty"`
@@ -46,7 +44,6 @@ type Use struct {
 // hidden is the reason why a use is not listed.
 type hidden string
 
-// The reasons.
 const (
 	// hiddenNested: the use is inside another expression.
 	hiddenNested hidden = "nested"
@@ -114,7 +111,6 @@ func (s *source) lookForVariables(d *yamldoc.Document) *seen {
 	return found
 }
 
-// variable is a Variable in the making.
 type variable struct {
 	Variable
 	evidence evidence

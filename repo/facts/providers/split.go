@@ -88,7 +88,6 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	return out, nil
 }
 
-// reads reports whether Split reads an artifact.
 func reads(a *repo.Artifact, file string) bool {
 	return a.Kind() == layouts.Components || a.Name == file
 }
@@ -121,12 +120,12 @@ func Same(a, b *repo.Release) (bool, error) {
 	}
 	var names [2]map[string][]string // of objects, by kind
 	for i, a := range []*repo.Artifact{x, y} {
-		data, err := a.Text()
+		f, err := manifest.Read(a, layouts.Components)
 		if err != nil {
 			return false, err
 		}
 		names[i] = map[string][]string{}
-		for _, o := range manifest.New(a, layouts.Components, data).Objects() {
+		for _, o := range f.Objects() {
 			names[i][o.Kind] = append(names[i][o.Kind], o.Name)
 		}
 	}

@@ -34,7 +34,6 @@ type CRD struct {
 	Versions []Version
 }
 
-// Version is one version of a definition.
 type Version struct {
 	Name            string
 	Served, Storage bool
@@ -44,6 +43,16 @@ type Version struct {
 	Schema Schema
 	// Subresources is the mapping of that name, or nil.
 	Subresources *yamldoc.Node
+}
+
+// In are the definitions among objects.
+func In(objects []*manifest.Object) (out []*CRD) {
+	for _, o := range objects {
+		if d := Of(o); d != nil {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // Of returns the definition in an object, or nil if it is none.

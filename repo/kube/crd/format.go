@@ -59,7 +59,6 @@ var formats = map[string]func(text string) bool{
 	"uuid5": func(text string) bool { return isUUID(text, "5", "[89ab]") },
 }
 
-// parses is a format that a function reads.
 func parses[T any](parse func(string) (T, error)) func(string) bool {
 	return func(text string) bool { _, err := parse(text); return err == nil }
 }

@@ -33,12 +33,10 @@ func (p Problem) Says(text string) string {
 	return strconv.Quote(text) + " " + p.message
 }
 
-// valid is the Valid of a function of apimachinery.
 func valid(form func(string) []string) func(string) bool {
 	return func(text string) bool { return len(form(text)) == 0 }
 }
 
-// annotationKey is the form of the key of an annotation.
 func annotationKey(text string) []string { return validation.IsQualifiedName(strings.ToLower(text)) }
 
 // Problems returns why the API server refuses the labels and annotations of an

@@ -18,7 +18,6 @@ import (
 // Fault says in which way a value differs from its schema.
 type Fault int
 
-// The faults.
 const (
 	// Unknown: the schema does not describe the field, so the API server drops
 	// it, and kubectl refuses the object.
@@ -229,7 +228,6 @@ func whole(n *yamldoc.Node) bool {
 	return v == math.Trunc(v) && !math.IsInf(v, 0)
 }
 
-// keyword checks one keyword of a schema.
 func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node, types []string) {
 	arg := f.Value
 	switch f.Name {

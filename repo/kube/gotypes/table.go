@@ -71,7 +71,6 @@ type table struct {
 	structs map[string]*shape
 }
 
-// name is what names a type in a document.
 type name struct{ apiVersion, kind string }
 
 func newTable(text string) *table {

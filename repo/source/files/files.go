@@ -38,10 +38,8 @@ func Open(dir string) (*Folder, error) {
 	return &Folder{root}, nil
 }
 
-// Close releases the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Open implements fs.FS.
 func (f *Folder) Open(name string) (fs.File, error) {
 	file, err := f.OpenFile(name)
 	if err != nil {
@@ -50,7 +48,6 @@ func (f *Folder) Open(name string) (fs.File, error) {
 	return file, nil
 }
 
-// OpenFile opens a file or folder for reading.
 func (f *Folder) OpenFile(name string) (*os.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -72,10 +69,8 @@ func (f *Folder) OpenFile(name string) (*os.File, error) {
 
 var errSpecial = errors.New("it is a device, pipe or socket, not a file")
 
-// Stat implements fs.StatFS.
 func (f *Folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.root.FS(), name) }
 
-// ReadDir implements fs.ReadDirFS.
 func (f *Folder) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.root.FS(), name) }
 
 // ReadFile implements fs.ReadFileFS. It fails for files over MaxSize.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 )
 
 // errChanged: a file no longer has the content that was read.
@@ -76,4 +77,19 @@ func Cause(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// Parts are the errors that errors.Join joined, also of joined ones.
+func Parts(err error) (out []error) {
+	if err == nil {
+		return nil
+	}
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
+		return []error{err}
+	}
+	for _, e := range list.Unwrap() {
+		out = append(out, Parts(e)...)
+	}
+	return out
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// reader reads one folder of a repository.
 type reader struct {
 	ctx context.Context
 	// root is the repository, which no link may leave, and base its path.
@@ -101,7 +100,6 @@ func cause(err error) error {
 	return err
 }
 
-// errLeaves is the error of a link that is not followed.
 var errLeaves = errors.New("a symbolic link leads out of the repository, and such links are not followed")
 
 // oddities collects what a folder holds next to the model.
@@ -120,7 +118,6 @@ const whyHidden = "is hidden, so it is not part of the repository"
 
 const whySymlink = "is a symbolic link: clusterctl reads it when it is named, but lists real folders only, so it never becomes the latest version"
 
-// repository reads all providers.
 func (r *reader) repository() (*repo.Repository, error) {
 	entries, err := r.list(".")
 	if err != nil {

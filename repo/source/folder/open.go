@@ -222,7 +222,6 @@ func identify(p *repo.Provider, labelErr error) {
 	}
 }
 
-// shape is what a folder is.
 type shape int
 
 const (

@@ -149,11 +149,16 @@ func (r *tree) Renamed(ctx context.Context, commit string) (map[string]string, e
 	return before, nil
 }
 
-// Extract writes the files of a commit into the empty folder dir. Submodules are
-// written as well if their own repositories are there and have the commit that
-// belongs to it; otherwise their folders stay empty.
-func (r *tree) Extract(ctx context.Context, commit, dir string) error {
-	return extract(ctx, r.Root, commit, dir, 0)
+// Extract writes the files of a commit into a new folder in dir, with the name of the
+// tree, as that can tell the provider. Submodules are written as well if their own
+// repositories are there and have the commit that belongs to it; otherwise their folders
+// stay empty.
+func (r *tree) Extract(ctx context.Context, commit, dir string) (at string, err error) {
+	at = filepath.Join(dir, filepath.Base(r.Root))
+	if err := os.Mkdir(at, 0o755); err != nil {
+		return "", err
+	}
+	return at, extract(ctx, r.Root, commit, at, 0)
 }
 
 // deepest is how deep submodules may lie in each other.

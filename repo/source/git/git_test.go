@@ -62,9 +62,10 @@ func TestRepository(t *testing.T) {
 			t.Errorf("%q: %v", revision, err)
 		}
 	}
-	out := filepath.Join(t.TempDir(), "out")
-	given.NoError(t, os.Mkdir(out, 0o755))
-	given.NoError(t, r.Extract(ctx, commit, out))
+	out := given.Value(r.Extract(ctx, commit, t.TempDir()))(t)
+	if filepath.Base(out) != filepath.Base(dir) {
+		t.Errorf("extracted to %s", out)
+	}
 	if data, err := os.ReadFile(filepath.Join(out, "sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
 		t.Errorf("extracted %q, %v", data, err)
 	}
@@ -100,8 +101,7 @@ func TestSubmodule(t *testing.T) {
 	run(t, dir, "commit", "-q", "-m", "second")
 	given.File(t, filepath.Join(dir, "third/base/sub/a.yaml"), "a: 3\n")
 	r := given.Value(git.Open(t.Context(), dir))(t)
-	out := t.TempDir()
-	given.NoError(t, r.Extract(t.Context(), "HEAD", out))
+	out := given.Value(r.Extract(t.Context(), "HEAD", t.TempDir()))(t)
 	if data, err := os.ReadFile(filepath.Join(out, "third/base/sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
 		t.Errorf("extracted %q, %v", data, err)
 	}
@@ -165,8 +165,7 @@ func TestRunsNoPrograms(t *testing.T) {
 	if renamed, err := r.Renamed(t.Context(), "HEAD"); len(renamed) > 0 || err != nil {
 		t.Errorf("renamed: %v, %v", renamed, err)
 	}
-	out := t.TempDir()
-	given.NoError(t, r.Extract(t.Context(), "HEAD", out))
+	out := given.Value(r.Extract(t.Context(), "HEAD", t.TempDir()))(t)
 	for _, name := range []string{"sub/a.yaml", "third/base/sub/a.yaml"} {
 		if data, err := os.ReadFile(filepath.Join(out, name)); string(data) != "a: 1\n" || err != nil {
 			t.Errorf("extracted %s: %q, %v", name, data, err)

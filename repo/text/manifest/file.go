@@ -55,6 +55,26 @@ func New[T string | []byte](a *repo.Artifact, kind layouts.FileKind, data T) *Fi
 	return NewEach(a, kind, data, func(*yamldoc.Document) {})
 }
 
+// Read is New for an artifact that is not read yet.
+func Read(a *repo.Artifact, kind layouts.FileKind) (*File, error) {
+	data, err := a.Text()
+	if err != nil {
+		return nil, err
+	}
+	return New(a, kind, data), nil
+}
+
+// Components are the objects that clusterctl installs with a release; none if there are no
+// components, or they cannot be read.
+func Components(r *repo.Release) []*Object {
+	if a := r.Components(); a != nil {
+		if f, err := Read(a, layouts.Components); err == nil {
+			return f.Objects()
+		}
+	}
+	return nil
+}
+
 // NewEach is New with a function that is called with every document as soon as it
 // is parsed, concurrently with others, and may replace its Root.
 func NewEach[T string | []byte](a *repo.Artifact, kind layouts.FileKind, data T, each func(*yamldoc.Document)) *File {

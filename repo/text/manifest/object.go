@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -18,8 +19,9 @@ type Object struct {
 	PodTemplate *yamldoc.Node
 }
 
-// podTemplates says where the pod is in each kind of object that runs pods.
-var podTemplates = map[string][]string{
+// PodTemplates says where metadata and spec of the pods are in each kind of object
+// that runs pods.
+var PodTemplates = map[string][]string{
 	"Deployment":            {"spec", "template"},
 	"DaemonSet":             {"spec", "template"},
 	"StatefulSet":           {"spec", "template"},
@@ -65,7 +67,7 @@ func (f *File) list() []*Object {
 			Namespace: d.Root.Get("metadata", "namespace").Str(), Name: d.Root.Get("metadata", "name").Str(),
 		}
 		o.Group, o.Version = SplitAPIVersion(d.Root.Get("apiVersion").Str())
-		if path, ok := podTemplates[o.Kind]; ok {
+		if path, ok := PodTemplates[o.Kind]; ok {
 			o.PodTemplate = o.Get(path...)
 		}
 		out = append(out, o)
@@ -73,10 +75,15 @@ func (f *File) list() []*Object {
 	return out
 }
 
-// SplitAPIVersion takes group and version apart.
 func SplitAPIVersion(s string) (group, version string) {
 	if group, version, ok := strings.Cut(s, "/"); ok {
 		return group, version
 	}
 	return "", s
+}
+
+// GroupOf is the group that a reference names, in either spelling.
+func GroupOf(ref *yamldoc.Node) string {
+	group, _ := SplitAPIVersion(ref.Get("apiVersion").Str())
+	return cmp.Or(ref.Get("apiGroup").Str(), group)
 }

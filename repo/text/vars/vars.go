@@ -43,7 +43,6 @@ type Template struct {
 
 // Ref is one expression ${…}.
 type Ref struct {
-	// Name is the name of the variable.
 	Name string
 	// Start and End are the raw byte span, from `$` to after `}`.
 	Start, End int
@@ -72,7 +71,6 @@ type Ref struct {
 	Legacy bool
 }
 
-// IsDefault reports whether the operator gives a default.
 func (r *Ref) IsDefault() bool {
 	switch r.Op {
 	case ":-", ":=", "=", ":+", ":?":
@@ -101,7 +99,6 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%v at byte %d", e.Err, e.Offset) }
 
-// Unwrap returns the error without the position.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrCrash is the cause of an Error where the library that clusterctl uses panics.

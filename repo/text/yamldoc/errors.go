@@ -4,13 +4,10 @@ import "errors"
 
 // Causes of Document.Err, for errors.Is.
 var (
-	// ErrControl is a control character that YAML does not allow.
 	ErrControl = errors.New("control characters are not allowed")
 	// ErrNumber is a number that JSON does not have, such as .inf.
 	ErrNumber = errors.New("is not a number that JSON can hold")
-	// ErrKey is a value that cannot be the key of a mapping in JSON.
-	ErrKey = errors.New("cannot be a mapping key")
-	// ErrEscape is an escape of JSON that YAML 1.1 does not have.
+	ErrKey    = errors.New("cannot be a mapping key")
 	ErrEscape = errors.New(`JSON knows the escape \/, clusterctl's YAML does not: write / instead`)
 	// ErrAnchor is an alias of an anchor that the document does not define.
 	ErrAnchor = errors.New("unknown anchor")

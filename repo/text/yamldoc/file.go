@@ -48,7 +48,6 @@ type places struct {
 // blockSize is the distance in bytes between two counts of characters.
 const blockSize = 4096
 
-// NewFile returns a File over data.
 func NewFile[T ~string | ~[]byte](name string, data T) *File {
 	return &File{Name: name, Data: string(data)}
 }

@@ -24,7 +24,6 @@ type Chunk struct {
 // hundreds.
 const MaxDocuments = 1_000_000
 
-// errTooMany says that a file has more than MaxDocuments.
 var errTooMany = errors.New("the file has more than the 1,000,000 documents that are read")
 
 // CheckCount returns an error for a text of more than MaxDocuments.

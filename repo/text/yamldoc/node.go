@@ -13,7 +13,6 @@ import (
 // numbers.
 type Kind uint8
 
-// The kinds of values.
 const (
 	Null Kind = iota
 	Bool
@@ -26,7 +25,6 @@ const (
 
 var kindNames = [...]string{"null", "boolean", "integer", "number", "string", "mapping", "list"}
 
-// String names the kind as in messages.
 func (k Kind) String() string { return kindNames[k] }
 
 // Noun names the kind with its article, as after "is".
@@ -183,7 +181,6 @@ func (n *Node) Spot() Spot { return Spot{n.line, n.col} }
 // Spot tells where the key begins.
 func (f *Field) Spot() Spot { return Spot{f.line, f.col} }
 
-// IsKey reports whether n is what Key returned.
 func (f *Field) IsKey(n *Node) bool {
 	return n != nil && n.line == f.line && n.col == f.col && n.Style == f.style &&
 		(f.key == n || f.key == nil && n.Kind == String && n.Text() == f.Name)

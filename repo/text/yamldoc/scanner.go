@@ -256,14 +256,12 @@ func (p *scanner) mapping(column int) *Node {
 	return n
 }
 
-// closeMap gives a map the fields from a mark.
 func (p *scanner) closeMap(n *Node, mark int) {
 	n.at, n.size = uint32(len(p.tree.fields)), uint32(len(p.openFields)-mark)
 	p.tree.fields = append(p.tree.fields, p.openFields[mark:]...)
 	p.openFields = p.openFields[:mark]
 }
 
-// closeList gives a list the items from a mark.
 func (p *scanner) closeList(n *Node, mark int) {
 	n.at, n.size = uint32(len(p.tree.items)), uint32(len(p.openItems)-mark)
 	p.tree.items = append(p.tree.items, p.openItems[mark:]...)
@@ -279,7 +277,6 @@ func (p *scanner) copied(n *Node, text string) {
 // span gives a node the text between two offsets.
 func span(n *Node, start, end int) { n.at, n.size = uint32(start), uint32(end-start) }
 
-// key reads a key and its colon.
 func (p *scanner) key() (f Field, ok bool) {
 	start := p.pos
 	f.line, f.col = int32(p.line), int32(start-p.bol+1) // only blanks and dashes stand before it
@@ -800,7 +797,6 @@ func (p *scanner) separator(end byte) bool {
 	return p.text[p.pos] != end
 }
 
-// flowValue reads a value in a flow collection.
 func (p *scanner) flowValue() *Node {
 	switch p.text[p.pos] {
 	case '[', '{':
