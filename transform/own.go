@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,7 +128,9 @@ func ownFiles(name string, all []*repo.Artifact) (r *repo.Release, left []*folde
 		case templated(data):
 			texts, text.Files = append(texts, a.Path), append(text.Files, a)
 		default:
-			r.Artifacts = append(r.Artifacts, a.As(kind))
+			a = a.As(kind)
+			a.Literal = literal(a.Name, data)
+			r.Artifacts = append(r.Artifacts, a)
 		}
 	}
 	if len(texts) > 0 {
@@ -155,19 +158,42 @@ func templated(data string) bool {
 	})
 }
 
+// common are variables that only templates of clusterctl have.
+var common = phrase.Pattern(`\$\$\{|\$\{ *(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|[A-Z_]+_MACHINE_COUNT)\b`)
+
+// literal reports whether a file is what kubectl applies, such as the output of Helm: it has ${}
+// only in scripts, and none that clusterctl sets.
+func literal(name, data string) bool {
+	if layouts.KindOfFile(name) != layouts.Asset || !strings.Contains(data, "${") || common().MatchString(data) {
+		return false
+	}
+	return !slices.ContainsFunc(yamldoc.Parse(yamldoc.NewFile(name, data)).Docs, func(d *yamldoc.Document) bool {
+		return d.Err != nil || hasVariable(d.Root)
+	})
+}
+
+// hasVariable reports whether something else than a text of several lines holds a variable.
+func hasVariable(n *yamldoc.Node) bool {
+	if slices.ContainsFunc(n.Fields(), func(f yamldoc.Field) bool { return strings.Contains(f.Name, "${") || hasVariable(f.Value) }) {
+		return true
+	}
+	return slices.ContainsFunc(n.List(), hasVariable) || n.Is(yamldoc.String) && n.Style != yamldoc.Block && strings.Contains(n.Text(), "${")
+}
+
 // ownKind tells what a file of a user is: by its name if clusterctl knows that, and otherwise by
 // what it holds. Beside are files with what objects of Cluster API name, such as Secrets.
 func ownKind(a *repo.Artifact, data string) (_ layouts.FileKind, beside bool) {
+	named := layouts.KindOfFile(a.Name)
+	known := named == layouts.ClusterTemplate || named == layouts.ClusterClass
 	ofAPI := strings.Contains(data, "cluster.x-k8s.io/")
-	switch kind := layouts.KindOfFile(a.Name); {
-	case kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
-		return kind, false
-	case !ofAPI && !slices.ContainsFunc(besideKinds, func(kind string) bool { return strings.Contains(data, kind) }):
+	if !known && !ofAPI && (path.Ext(a.Name) == ".json" || !slices.ContainsFunc(besideKinds, func(kind string) bool { return strings.Contains(data, kind) })) {
 		return layouts.Asset, false // as most files of a repository
 	}
+	identified := false
 	holds := map[string]bool{} // the kinds of Cluster API, for others ""
 	f := manifest.New(a, layouts.ClusterTemplate, data)
 	for _, o := range f.Objects() {
+		identified = identified || manifest.Identified(o.Doc)
 		nodes := []*yamldoc.Node{o.Doc.Root}
 		if o.IsList() {
 			nodes = o.Get("items").List()
@@ -188,6 +214,8 @@ func ownKind(a *repo.Artifact, data string) (_ layouts.FileKind, beside bool) {
 		}
 	}
 	switch {
+	case known && (identified || len(holds) > 0 || !f.Parses()):
+		return named, false
 	case holds[clusterclass.Kind] && !holds["Cluster"]:
 		return layouts.ClusterClass, false
 	case len(holds) > 0, ofAPI && !f.Parses() && ownVersion().MatchString(data): // for lint to say what is wrong with it

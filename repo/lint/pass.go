@@ -132,17 +132,25 @@ func (r *Release) ClassFile(of *File, name string) *File {
 	if slices.Contains(r.byClass()[name], of) {
 		return of
 	}
+	var own, others []*File
 	for _, in := range append([]*Release{r}, r.with()...) {
+		all := in.byClass()[name]
 		if f := in.File(file); f != nil {
-			return f
+			all = []*File{f}
 		}
-		if all := in.byClass()[name]; len(all) == 1 {
-			return all[0]
-		} else if len(all) > 1 {
-			return nil // which of them is meant is not known
+		if in.Own {
+			own = append(own, all...)
+		} else {
+			others = append(others, all...)
 		}
 	}
-	return nil
+	if len(own) == 0 {
+		own = others
+	}
+	if len(own) != 1 {
+		return nil // none, or which of them is meant is not known
+	}
+	return own[0]
 }
 
 // Roles are the definitions with their roles in the contracts, in the order of

@@ -754,8 +754,10 @@ func classNamespace(p *lint.Pass) {
 			}
 		}
 		if first != nil {
-			p.On(c.Object, first, "%s with a namespace, here %s, although templates are always taken from that of the class: %s",
+			f := lint.On(c.Object, first, "%s with a namespace, here %s, although templates are always taken from that of the class: %s",
 				phrase.Count(len(names), "reference"), view.Spelling(c.Object, first), phrase.Few(names, 2))
+			f.Fix = "Remove namespace from the references."
+			p.Report(f)
 		}
 	}
 	if p.File.Kind != layouts.ClusterClass || p.Release.Own && layouts.KindOfFile(p.File.Artifact.Name) != layouts.ClusterClass {
