@@ -216,7 +216,7 @@ func ownKind(a *repo.Artifact, data string) (_ layouts.FileKind, beside bool) {
 	switch {
 	case known && (identified || len(holds) > 0 || !f.Parses()):
 		return named, false
-	case holds[clusterclass.Kind] && !holds["Cluster"]:
+	case holds[clusterclass.Kind] && !holds["Cluster"] && !strings.Contains(data, "${"): // with variables it is a template, for --from
 		return layouts.ClusterClass, false
 	case len(holds) > 0, ofAPI && !f.Parses() && ownVersion().MatchString(data): // for lint to say what is wrong with it
 		return layouts.ClusterTemplate, false
