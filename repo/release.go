@@ -35,6 +35,9 @@ type Artifact struct {
 	// Link is set for a symbolic link. Its content is that of another file, which
 	// a later reader may find changed.
 	Link bool
+	// Literal is set for a file of users in which ${} are parts of scripts, not variables
+	// of clusterctl.
+	Literal bool
 
 	open func() (io.ReadCloser, error)
 	// kind is set if it is known otherwise than by the name.

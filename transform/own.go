@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -53,6 +56,10 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
+	unread := len(all) - len(r.Artifacts)
+	for _, m := range left {
+		unread -= len(m.Files)
+	}
 	for _, m := range made {
 		if in, texts, err := ownFiles(m.Path, m.Files); err == nil && len(in.Artifacts)+len(texts) > 0 {
 			left = append(left, m)
@@ -62,7 +69,7 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 		return nil, ErrNotOwn
 	}
 	notes := phrase.List(left, func(m *folder.Made) string {
-		return fmt.Sprintf("%s is text for %s; check what it makes of it: %s | clusterctl-repo lint -", m.Path, m.Program, m.Command)
+		return fmt.Sprintf("%s: text for %s; check what it makes of it: %s | clusterctl-repo lint -", m.Path, m.Program, m.Command)
 	})
 	if len(r.Artifacts) == 0 {
 		return nil, wrongf("%s", strings.Join(notes, "\n"))
@@ -70,12 +77,15 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	for _, note := range notes {
 		o.note(false, "not read: %s", note)
 	}
+	if len(left) > 0 {
+		r.Incomplete = "holds files that are not read"
+	}
 	if more, _, err := ownFiles(dir, beside); err == nil {
 		r.Beside = slices.Concat(r.Beside, more.Artifacts, more.Beside)
 	}
 	rest := ""
-	if n := len(all) - len(r.Artifacts); n > 0 {
-		rest = "; not read, because they hold no object of Cluster API: " + phrase.Count(n, "file")
+	if unread > 0 {
+		rest = "; not read, because they hold no object of Cluster API: " + phrase.Count(unread, "file")
 	}
 	o.note(false, "treating %s as templates of your own (%s)%s", name, phrase.Count(len(r.Artifacts), "file"), rest)
 	return ownRelease(r), nil
@@ -104,61 +114,123 @@ func OwnFile(a *repo.Artifact) (*Resolved, error) {
 // program are left.
 func ownFiles(name string, all []*repo.Artifact) (r *repo.Release, left []*folder.Made, err error) {
 	r = &repo.Release{Path: name, Own: true}
+	text := &folder.Made{Program: "Helm, Jinja or another program", Command: "PROGRAM"}
+	var texts []string
 	for _, a := range all {
 		data, err := a.Text()
 		if err != nil {
 			return nil, nil, err
 		}
-		switch kind := ownKind(a.Name, data); {
-		case kind == layouts.Asset && ownBeside().MatchString(data):
+		switch kind, beside := ownKind(a, data); {
+		case kind == layouts.Asset && beside:
 			r.Beside = append(r.Beside, a.As(layouts.ClusterTemplate))
 		case kind == layouts.Asset:
 		case templated(data):
-			left = append(left, &folder.Made{Path: a.Path, Program: "Helm or another program", Command: "helm template CHART"})
+			texts, text.Files = append(texts, a.Path), append(text.Files, a)
 		default:
-			r.Artifacts = append(r.Artifacts, a.As(kind))
+			a = a.As(kind)
+			a.Literal = literal(a.Name, data)
+			r.Artifacts = append(r.Artifacts, a)
 		}
+	}
+	if len(texts) > 0 {
+		text.Path = phrase.Few(texts, 3)
+		left = append(left, text)
 	}
 	r.Sort()
 	return r, left, nil
 }
 
-// templated reports whether a text is not YAML because of actions of Go templates.
+// templated reports whether a text is not YAML, or names no object, because of what a template
+// program such as Helm or Jinja replaces.
 func templated(data string) bool {
-	if !strings.Contains(data, "{{") {
+	marked := func(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "{%") }
+	if !marked(data) {
 		return false
 	}
 	lines := strings.Split(data, "\n")
 	return slices.ContainsFunc(yamldoc.Parse(yamldoc.NewFile("", []byte(data))).Docs, func(d *yamldoc.Document) bool {
 		if d.Err == nil {
-			return false
+			return marked(d.Root.Get("metadata", "name").Str()) || marked(d.Root.Get("kind").Str())
 		}
 		near := strings.Join(lines[max(d.Err.Pos.Line-2, 0):max(d.Err.Pos.Line, 0)], "")
-		return strings.Contains(near, "{{") || strings.Contains(near, "}}")
+		return marked(near) || strings.Contains(near, "}}")
 	})
 }
 
-var (
-	ofClusterAPI = phrase.Pattern(`(?m)^([ \t]*"|([ \t]*-[ \t]+)?'?)apiVersion["']?:[ \t]*["']?((addons|bootstrap|controlplane|infrastructure|ipam|runtime|[a-z0-9-]+\.[a-z0-9.-]+)\.)?cluster\.x-k8s\.io/`)
-	ownClass     = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?ClusterClass\b`)
-	ownBeside    = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?(ConfigMap|Secret|SealedSecret|ExternalSecret|ServiceAccount|Role)\b`)
-	ownCluster   = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?Cluster\b["']?[ \t]*(#.*)?$`)
-)
+// common are variables that only templates of clusterctl have.
+var common = phrase.Pattern(`\$\$\{|\$\{ *(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|[A-Z_]+_MACHINE_COUNT)\b`)
+
+// literal reports whether a file is what kubectl applies, such as the output of Helm: it has ${}
+// only in scripts, and none that clusterctl sets.
+func literal(name, data string) bool {
+	if layouts.KindOfFile(name) != layouts.Asset || !strings.Contains(data, "${") || common().MatchString(data) {
+		return false
+	}
+	return !slices.ContainsFunc(yamldoc.Parse(yamldoc.NewFile(name, data)).Docs, func(d *yamldoc.Document) bool {
+		return d.Err != nil || hasVariable(d.Root)
+	})
+}
+
+// hasVariable reports whether something else than a text of several lines holds a variable.
+func hasVariable(n *yamldoc.Node) bool {
+	if slices.ContainsFunc(n.Fields(), func(f yamldoc.Field) bool { return strings.Contains(f.Name, "${") || hasVariable(f.Value) }) {
+		return true
+	}
+	return slices.ContainsFunc(n.List(), hasVariable) || n.Is(yamldoc.String) && n.Style != yamldoc.Block && strings.Contains(n.Text(), "${")
+}
 
 // ownKind tells what a file of a user is: by its name if clusterctl knows that, and otherwise by
-// what it holds.
-func ownKind(name, data string) layouts.FileKind {
-	is := func(p func() *regexp.Regexp) bool { return p().MatchString(data) }
-	switch kind := layouts.KindOfFile(name); {
-	case kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
-		return kind
-	case !strings.Contains(data, "cluster.x-k8s.io/") || !is(ofClusterAPI): // most files of a repository
-		return layouts.Asset
-	case is(ownClass) && !is(ownCluster):
-		return layouts.ClusterClass
+// what it holds. Beside are files with what objects of Cluster API name, such as Secrets.
+func ownKind(a *repo.Artifact, data string) (_ layouts.FileKind, beside bool) {
+	named := layouts.KindOfFile(a.Name)
+	known := named == layouts.ClusterTemplate || named == layouts.ClusterClass
+	ofAPI := strings.Contains(data, "cluster.x-k8s.io/")
+	if !known && !ofAPI && (path.Ext(a.Name) == ".json" || !slices.ContainsFunc(besideKinds, func(kind string) bool { return strings.Contains(data, kind) })) {
+		return layouts.Asset, false // as most files of a repository
 	}
-	return layouts.ClusterTemplate
+	identified := false
+	holds := map[string]bool{} // the kinds of Cluster API, for others ""
+	f := manifest.New(a, layouts.ClusterTemplate, data)
+	for _, o := range f.Objects() {
+		identified = identified || manifest.Identified(o.Doc)
+		nodes := []*yamldoc.Node{o.Doc.Root}
+		if o.IsList() {
+			nodes = o.Get("items").List()
+		}
+		for _, n := range nodes {
+			of := n.Get("kind").Str()
+			group, _ := manifest.SplitAPIVersion(n.Get("apiVersion").Str())
+			_, core := contract.CoreSchema(group, of, string(contract.V1Beta2))
+			switch {
+			case core:
+				holds[of] = true
+			case slices.Contains(installs, group):
+			case contract.OfClusterAPI(group) && n.Get("metadata") != nil: // unlike the configuration of clusterawsadm
+				holds[""] = true
+			case slices.Contains(besideKinds, of):
+				beside = true
+			}
+		}
+	}
+	switch {
+	case known && (identified || len(holds) > 0 || !f.Parses()):
+		return named, false
+	case holds[clusterclass.Kind] && !holds["Cluster"] && !strings.Contains(data, "${"): // with variables it is a template, for --from
+		return layouts.ClusterClass, false
+	case len(holds) > 0, ofAPI && !f.Parses() && ownVersion().MatchString(data): // for lint to say what is wrong with it
+		return layouts.ClusterTemplate, false
+	}
+	return layouts.Asset, beside
 }
+
+// installs are the groups of what installs providers, such as metadata.yaml.
+var installs = []string{"clusterctl.cluster.x-k8s.io", "operator.cluster.x-k8s.io"}
+
+var ownVersion = phrase.Pattern(`(?m)^([ \t{]*"|'?)apiVersion["']?:[ \t]*["']?[a-z0-9.-]*cluster\.x-k8s\.io/`)
+
+// besideKinds are the kinds of what objects of Cluster API name.
+var besideKinds = []string{"ConfigMap", "Secret", "SealedSecret", "ExternalSecret", "ServiceAccount", "Role"}
 
 // mayBeOwn reports whether what is not a repository may be templates of users: it has neither
 // a file of a release nor one of a provider's source tree.

@@ -43,6 +43,7 @@ type Release struct {
 	with      func() []*Release // that others than the authors of this one have made
 	files     func() map[string]*File
 	classes   func() []*File
+	byClass   func() map[string][]*File // by the ClusterClasses in them
 	parts     func() *Index
 	forgotten map[*File]bool
 	installed func() *Index
@@ -125,29 +126,31 @@ func (r *Release) IsPart(f *File) bool {
 // that clusterctl reads. Files of users may have any name, and use classes of Options.With.
 func (r *Release) ClassFile(of *File, name string) *File {
 	file := layouts.ClusterClassFile(name)
-	if f := r.File(file); f != nil || !r.Own {
+	if f := r.File(file); f != nil || !r.Own || name == "" {
 		return f
 	}
-	has := func(f *File) bool {
-		return strings.Contains(f.Raw.Data, name) && slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
-			return o.Kind == "ClusterClass" && o.Name == name
-		})
-	}
-	if has(of) {
+	if slices.Contains(r.byClass()[name], of) {
 		return of
 	}
+	var own, others []*File
 	for _, in := range append([]*Release{r}, r.with()...) {
+		all := in.byClass()[name]
 		if f := in.File(file); f != nil {
-			return f
+			all = []*File{f}
 		}
-		switch all := phrase.Only(in.WithClasses(), has); {
-		case len(all) == 1:
-			return all[0]
-		case len(all) > 1:
-			return nil // which of them is meant is not known
+		if in.Own {
+			own = append(own, all...)
+		} else {
+			others = append(others, all...)
 		}
 	}
-	return nil
+	if len(own) == 0 {
+		own = others
+	}
+	if len(own) != 1 {
+		return nil // none, or which of them is meant is not known
+	}
+	return own[0]
 }
 
 // Roles are the definitions with their roles in the contracts, in the order of
@@ -176,6 +179,17 @@ func (r *Release) index(profile contract.Profile) {
 	r.forgotten = map[*File]bool{}
 	r.classes = sync.OnceValue(func() []*File {
 		return phrase.Only(r.Files, func(f *File) bool { return !r.forgotten[f] && hasClass(f) })
+	})
+	r.byClass = sync.OnceValue(func() map[string][]*File {
+		out := map[string][]*File{}
+		for _, f := range r.classes() {
+			for _, o := range f.Objects() {
+				if o.Kind == "ClusterClass" && !slices.Contains(out[o.Name], f) {
+					out[o.Name] = append(out[o.Name], f)
+				}
+			}
+		}
+		return out
 	})
 	r.parts = sync.OnceValue(func() *Index {
 		var all []*manifest.Object

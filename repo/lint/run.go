@@ -294,7 +294,7 @@ func (r *part) open(release *Release) {
 		return
 	}
 	kinds := map[string]bool{}
-	var classes []string
+	var classes, literal []string
 	for _, f := range release.Files {
 		for _, o := range f.Objects() {
 			topology := o.Get("spec", "topology")
@@ -309,9 +309,16 @@ func (r *part) open(release *Release) {
 				}
 			}
 		}
+		if f.Artifact.Literal {
+			literal = append(literal, f.Artifact.Name)
+		}
 		if release.forgotten[f] {
 			f.Forget()
 		}
+	}
+	if len(literal) > 0 {
+		r.report.Open = append(r.report.Open, phrase.Few(literal, 12)+
+			": has ${} only in scripts, so taken as what kubectl applies; variables of clusterctl not checked")
 	}
 	if len(kinds) > 0 {
 		r.report.Open = append(r.report.Open, phrase.Few(slices.Sorted(maps.Keys(kinds)), 12)+

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // definitions are those that clusterctl installs with a release, with the contracts
@@ -44,6 +45,10 @@ func TypesOf(r *repo.Release) Types {
 func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan *Plan)) {
 	types, carried := definitions(r)
 	known, kindOf := Either(types, with), r.Kinds()
+	var files map[clusterclass.ID][]*repo.Artifact
+	if r.Own {
+		files = clusterclass.Files(r)
+	}
 	for _, a := range r.Artifacts {
 		kind := kindOf(a)
 		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
@@ -55,12 +60,16 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 			continue
 		}
 		objects := f.Objects()
+		var ambiguous []string
 		for _, class := range Classes(objects) {
-			file := layouts.ClusterClassFile(class)
-			if r.Own {
-				file, _ = clusterclass.FileIn(r, class)
+			c := r.Artifact(layouts.ClusterClassFile(class))
+			if all := files[clusterclass.ClassID(class)]; c == nil && len(all) > 0 {
+				c = all[max(slices.Index(all, a), 0)]
+				if c != a && len(all) > 1 {
+					ambiguous = append(ambiguous, class)
+				}
 			}
-			if c := r.Artifact(file); c != nil && c != a {
+			if c != nil && c != a {
 				if f, err := manifest.Read(c, layouts.ClusterClass); err == nil {
 					objects = slices.Concat(objects, f.Objects())
 				}
@@ -68,6 +77,10 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 		}
 		g := Template(objects, known)
 		p := &Plan{Graph: g, Needs: templateNeeds(r, carried, g), template: true}
+		for _, class := range ambiguous {
+			p.Remarks = append(p.Remarks, Remark{Reason: fmt.Sprintf("ClusterClass %s is in several files: %s", class,
+				phrase.Few(phrase.List(files[clusterclass.ClassID(class)], func(a *repo.Artifact) string { return a.Name }), 3))})
+		}
 		for _, o := range objects {
 			if o.Kind == "" || o.Name == "" {
 				p.Remarks = append(p.Remarks, Remark{Reason: fmt.Sprintf(

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
 // mover is the verb move-plan.
@@ -145,22 +146,28 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 		d, err := m.read(ctx, name)
 		return nil, d, err
 	}
-	t, err := targets.OpenOwn(ctx, m.env, name, &m.source)
+	var notes []transform.Note // which only count if it is not a dump
+	source := m.source
+	source.Note = func(n transform.Note) { notes = append(notes, n) }
+	t, err := targets.OpenOwn(ctx, m.env, name, &source)
 	not, ok := errors.AsType[*folder.NotRepositoryError](err)
 	if ok && !not.Source && !errors.Is(err, fs.ErrNotExist) {
 		d, err := m.read(ctx, name)
 		return nil, d, err
 	}
-	if err != nil {
-		return nil, nil, err
+	var releases []*repo.Release
+	if err == nil {
+		releases, err = t.Newest()
 	}
-	releases, err := t.Newest()
 	if err == nil && releases[0].Own {
 		before := m.failures
 		if d, unread := m.read(ctx, name); unread == nil && d.Exist() || !haveVariables(releases[0]) {
 			return nil, d, unread // a dump, whose variables are those of scripts
 		}
 		m.failures = before
+	}
+	for _, n := range notes {
+		targets.Tell(m.env)(n)
 	}
 	return releases, nil, err
 }

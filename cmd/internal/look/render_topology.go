@@ -215,7 +215,8 @@ func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name st
 	file := layouts.ClusterClassFile(name)
 	switch {
 	case r.release.Own && r.class == "":
-		if err := r.find(ctx, &out, func(o *manifest.Object) bool { return o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == name }); err != nil {
+		find := r.finder(ctx)
+		if err := find(&out, clusterclass.ClassID(name)); err != nil {
 			return nil, err
 		}
 		class := classOf(out, name)
@@ -223,11 +224,9 @@ func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name st
 			return nil, cli.Usagef("ClusterClass %q is not in %s; name the file or release that has it with --with", name, r.release.Path)
 		}
 		for _, ref := range class.References() {
-			is := func(o *manifest.Object) bool {
-				return o.Group == ref.Group() && o.Kind == ref.Kind && o.Name == ref.Name
-			}
-			if !slices.ContainsFunc(out, is) {
-				if err := r.find(ctx, &out, is); err != nil {
+			id := clusterclass.ID{Group: ref.Group(), Kind: ref.Kind, Name: ref.Name}
+			if !slices.ContainsFunc(out, func(o *manifest.Object) bool { return o.Is(id.Group, id.Kind) && o.Name == id.Name }) {
+				if err := find(&out, id); err != nil {
 					return nil, err
 				}
 			}
@@ -264,22 +263,29 @@ func (r *topologyRendering) rendered(ctx context.Context, f *yamldoc.File) ([]*m
 	return t.Manifests()
 }
 
-// find adds the objects of the first file of users, or of the releases that they use, that holds
-// an object.
-func (r *topologyRendering) find(ctx context.Context, into *[]*manifest.Object, holds func(*manifest.Object) bool) error {
+// finder returns what adds the objects of the one file of users, or else of the releases that
+// they use, that holds an object.
+func (r *topologyRendering) finder(ctx context.Context) func(into *[]*manifest.Object, id clusterclass.ID) error {
 	beside := &repo.Release{Own: true, Artifacts: r.release.Beside}
-	for _, release := range append([]*repo.Release{r.release, beside}, r.more...) {
-		if a := clusterclass.FileWith(release, holds); a != nil {
-			data, err := a.Bytes()
-			if err != nil {
-				return err
-			}
-			more, err := r.rendered(ctx, yamldoc.NewFile(a.Path, data))
-			*into = append(*into, more...)
+	places := phrase.List(append([]*repo.Release{r.release, beside}, r.more...), clusterclass.Files)
+	return func(into *[]*manifest.Object, id clusterclass.ID) error {
+		i := slices.IndexFunc(places, func(files map[clusterclass.ID][]*repo.Artifact) bool { return len(files[id]) > 0 })
+		if i < 0 {
+			return nil
+		}
+		all := places[i][id]
+		if len(all) > 1 {
+			names := phrase.List(all, func(a *repo.Artifact) string { return a.Name })
+			return cli.Usagef("%s %q is in several files: %s; name the one that counts, or its folder", id.Kind, id.Name, phrase.Few(names, 6))
+		}
+		data, err := all[0].Bytes()
+		if err != nil {
 			return err
 		}
+		more, err := r.rendered(ctx, yamldoc.NewFile(all[0].Path, data))
+		*into = append(*into, more...)
+		return err
 	}
-	return nil
 }
 
 func writeChanges(w *bytes.Buffer, o *topology.Object) {

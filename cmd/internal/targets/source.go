@@ -30,8 +30,10 @@ type Source struct {
 	AllowExec   bool
 	AllowRemote bool
 	Cache       Cache
-	own         bool // see OpenOwn
-	finished    bool // is not built
+	// Note takes what does not stop the build; by default, the user is told.
+	Note     func(transform.Note)
+	own      bool // see OpenOwn
+	finished bool // is not built
 }
 
 func (s *Source) Bind(f *pflag.FlagSet) {
@@ -61,7 +63,10 @@ func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	o := transform.Options{
 		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
 		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err,
-		Note: note(env), Own: s.own, Finished: s.finished,
+		Note: s.Note, Own: s.own, Finished: s.finished,
+	}
+	if o.Note == nil {
+		o.Note = Tell(env)
 	}
 	if !s.finished {
 		o.Cache = s.Cache.Open(env)
@@ -72,8 +77,8 @@ func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	return o, nil
 }
 
-// note tells the user what does not stop the build.
-func note(env *cli.Env) func(transform.Note) {
+// Tell tells the user what does not stop the build.
+func Tell(env *cli.Env) func(transform.Note) {
 	return func(n transform.Note) {
 		if n.Detail {
 			env.Detail("%s", n.Text)

@@ -8,27 +8,30 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
-// FileIn names the file of a release that has a ClusterClass: the one that clusterctl
-// requests, or the first that holds it.
-func FileIn(r *repo.Release, class string) (string, bool) {
-	a := r.Artifact(layouts.ClusterClassFile(class))
-	if a == nil {
-		a = FileWith(r, func(o *manifest.Object) bool { return o.Is(Group, Kind) && o.Name == class })
-	}
-	if a == nil {
-		return "", false
-	}
-	return a.Name, true
-}
+// ID is what one object is called.
+type ID struct{ Group, Kind, Name string }
 
-// FileWith is the first template or class of a release that has an object; nil if none has.
-func FileWith(r *repo.Release, holds func(*manifest.Object) bool) *repo.Artifact {
+// ClassID is that of a ClusterClass.
+func ClassID(name string) ID { return ID{Group, Kind, name} }
+
+// Files lists the templates and classes of a release by the objects that they hold.
+func Files(r *repo.Release) map[ID][]*repo.Artifact {
+	out := map[ID][]*repo.Artifact{}
 	for _, a := range r.Artifacts {
-		if kind := a.Kind(); kind == layouts.ClusterTemplate || kind == layouts.ClusterClass {
-			if f, err := manifest.Read(a, kind); err == nil && slices.ContainsFunc(f.Objects(), holds) {
-				return a
+		kind := a.Kind()
+		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
+			continue
+		}
+		f, err := manifest.Read(a, kind)
+		if err != nil {
+			continue
+		}
+		for _, o := range f.Objects() {
+			id := ID{o.Group, o.Kind, o.Name}
+			if all := out[id]; !slices.Contains(all, a) {
+				out[id] = append(all, a)
 			}
 		}
 	}
-	return nil
+	return out
 }

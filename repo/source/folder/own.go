@@ -28,7 +28,7 @@ type Made struct {
 	Files            []*repo.Artifact
 }
 
-// Files lists the YAML files of a folder and of those in it, by their names with slashes, or
+// Files lists the YAML and JSON files of a folder and of those in it, by their names with slashes, or
 // with only one of its files, first in the list, and those next to it. Hidden ones are left
 // out, links out of the folder are not followed.
 func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []*Made, odd []repo.Oddity, err error) {
@@ -73,7 +73,7 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 			switch {
 			case n >= mostFiles:
 				return fmt.Errorf("%s holds more than %d YAML files; name a folder in it", dir, mostFiles)
-			case hidden(e.Name()), e.Name() == only:
+			case hidden(e.Name()), e.Name() == only, e.Name() == "node_modules":
 			case layouts.InRelease(name):
 				if only == "" {
 					found.add(repo.OddEntry, name, "is a release, not templates of your own; name it alone, or with --with")
@@ -84,7 +84,7 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 						return err
 					}
 				}
-			case ext == ".yaml", ext == ".yml", ext == ".tpl" && in != nil:
+			case ext == ".yaml", ext == ".yml", ext == ".json", ext == ".tpl" && in != nil:
 				add(name, in)
 			}
 		}

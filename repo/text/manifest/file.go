@@ -125,7 +125,8 @@ func (f *File) Memo(key any, compute func() any) any {
 
 // substituted reports whether clusterctl replaces variables in the file.
 func (f *File) substituted() bool {
-	return f.Kind == layouts.Components || f.Kind == layouts.ClusterTemplate || f.Kind == layouts.ClusterClass
+	kinds := []layouts.FileKind{layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass}
+	return slices.Contains(kinds, f.Kind) && !f.Artifact.Literal
 }
 
 // Template returns the variables of the file. It is nil for a file that

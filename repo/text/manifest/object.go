@@ -38,6 +38,11 @@ func (o *Object) Get(path ...string) *yamldoc.Node { return o.Doc.Root.Get(path.
 // Is reports whether the object is of a group and kind, in any version.
 func (o *Object) Is(group, kind string) bool { return o.Kind == kind && o.Group == group }
 
+// IsList reports whether a document is a list of objects.
+func (o *Object) IsList() bool {
+	return strings.HasSuffix(o.Kind, "List") && o.Get("items").Is(yamldoc.List)
+}
+
 func (o *Object) Label(key string) (value string, ok bool) {
 	n := o.Get("metadata", "labels", key)
 	return n.Str(), n != nil

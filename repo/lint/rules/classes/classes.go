@@ -238,6 +238,14 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 	if len(names) > 0 {
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
+	all := c.References()
+	if p.Release.Own && !slices.ContainsFunc(all, func(r clusterclass.Reference) bool { return target(c, &r) != nil }) {
+		if r.Node != all[0].Node {
+			return
+		}
+		f.Severity, f.Message = lint.Warning, "the templates of the class are not in the file, so the class is not checked against them"
+		f.Fix = "Check the folder that has them, too. Ignore this if they are in the cluster already."
+	}
 	p.Report(f.Because(view.Reference(c.Object, r.Node)))
 }
 
@@ -746,11 +754,13 @@ func classNamespace(p *lint.Pass) {
 			}
 		}
 		if first != nil {
-			p.On(c.Object, first, "%s with a namespace, here %s, although templates are always taken from that of the class: %s",
+			f := lint.On(c.Object, first, "%s with a namespace, here %s, although templates are always taken from that of the class: %s",
 				phrase.Count(len(names), "reference"), view.Spelling(c.Object, first), phrase.Few(names, 2))
+			f.Fix = "Remove namespace from the references."
+			p.Report(f)
 		}
 	}
-	if p.File.Kind != layouts.ClusterClass {
+	if p.File.Kind != layouts.ClusterClass || p.Release.Own && layouts.KindOfFile(p.File.Artifact.Name) != layouts.ClusterClass {
 		return // other files have the namespace that clusterctl is given
 	}
 	var first *manifest.Object

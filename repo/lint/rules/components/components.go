@@ -395,7 +395,7 @@ func incomplete(p *lint.Pass) {
 	}
 	f := p.Release.Files[i]
 	all := phrase.Only(f.Objects(), func(o *manifest.Object) bool { return o.Kind != "Namespace" })
-	if slices.ContainsFunc(all, func(o *manifest.Object) bool { return o.Kind == "" || strings.HasSuffix(o.Kind, "List") }) {
+	if slices.ContainsFunc(all, func(o *manifest.Object) bool { return o.Kind == "" || o.IsList() }) {
 		return // what is in it does not count for clusterctl, which is another finding
 	}
 	// The server of a runtime extension may run elsewhere, where a URL leads.

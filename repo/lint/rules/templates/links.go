@@ -79,7 +79,7 @@ func links(o *manifest.Object, visit func(link)) {
 			group = in
 		}
 		switch {
-		case n.Get("optional").Bool():
+		case n.Get("optional").Bool(), o.Group == view.RbacGroup && elsewhereIn(o.File, n.Get("namespace").Str()):
 		case !n.Is(yamldoc.Map):
 			if named && n.Is(yamldoc.String) {
 				found(field, "", kind, n)
@@ -129,6 +129,17 @@ func links(o *manifest.Object, visit func(link)) {
 		}
 	}
 	found("serviceAccountName", "", "ServiceAccount", o.PodTemplate.Get("spec", "serviceAccountName"))
+}
+
+// elsewhereIn reports whether a subject is in a namespace in which a file has no object.
+func elsewhereIn(f *lint.File, namespace string) bool {
+	return namespace != "" && !slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool { return o.Namespace == namespace })
+}
+
+// ofKubernetes are objects that Kubernetes makes.
+var ofKubernetes = map[[2]string]bool{
+	{"ServiceAccount", view.DefaultAccount}: true, {"ConfigMap", "kube-root-ca.crt"}: true,
+	{"Role", "extension-apiserver-authentication-reader"}: true,
 }
 
 // clusterSecrets end the names of the Secrets that Cluster API makes for a Cluster.
@@ -188,7 +199,7 @@ func findMissing(p *lint.Pass) (out []link) {
 			if names[at] || seen[at] || l.kind == "" && others[at[1]] || patched[o.Kind] ||
 				p.Release.Brings(l.group, l.kind, at[1]) ||
 				l.kind == "Secret" && (p.Release.Brings("bitnami.com", "SealedSecret", at[1]) || p.Release.Brings("external-secrets.io", "ExternalSecret", at[1])) ||
-				l.kind == "ServiceAccount" && at[1] == view.DefaultAccount {
+				ofKubernetes[at] {
 				return
 			}
 			seen[at] = true

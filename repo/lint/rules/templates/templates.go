@@ -697,7 +697,7 @@ func referenceTarget(p *lint.Pass) {
 		}
 		f := lint.At(r.object.File, r.object.Doc, r.name,
 			"%s refers to %s %s, which the template does not define", r.field, r.kind, view.Spelling(r.object, r.name))
-		if p.Release.IsPart(p.File) {
+		if p.Release.IsPart(p.File) || p.Release.Incomplete != "" {
 			f.Severity = lint.Warning // the file with the object may not have been given
 		}
 		candidates := index.Kind(r.group, r.kind)
@@ -1094,7 +1094,7 @@ func noCluster(p *lint.Pass) {
 	var class *manifest.Object
 	for _, o := range p.File.Objects() {
 		switch {
-		case o.Is(view.CoreGroup, view.ClusterKind), strings.HasSuffix(o.Kind, "List"): // YAML008
+		case o.Is(view.CoreGroup, view.ClusterKind), o.IsList(): // YAML008
 			return
 		case o.Is(view.CoreGroup, view.ClassKind) && class == nil:
 			class = o

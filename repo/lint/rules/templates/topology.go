@@ -115,7 +115,7 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP001", Name: "core-schema", Severity: lint.Error, Proof: lint.APIServer,
-	Yields: []string{"TPL012", "CC025", "VAR021"},
+	Yields: []string{"TPL012", "TPL015", "CC025", "VAR021"},
 	Title:  "Objects of Cluster API must match its CustomResourceDefinitions",
 	Source: "CustomResourceDefinitions of Cluster API " + contract.CoreRelease,
 	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",

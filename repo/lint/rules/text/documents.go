@@ -405,7 +405,7 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 		n := o.Get(path...)
 		ok := func(n *yamldoc.Node) bool { return n.Str() != "" }
 		switch {
-		case isList(o) && name == "metadata.name":
+		case o.IsList() && name == "metadata.name":
 		case n == nil && name == "metadata.name" && o.Get("metadata", "generateName") != nil:
 			p.On(o, o.Get("metadata", "generateName"),
 				"generateName instead of metadata.name: clusterctl asks for objects by name")
@@ -425,11 +425,6 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 	}
 }
 
-// isList reports whether a document is a list of objects.
-func isList(o *manifest.Object) bool {
-	return strings.HasSuffix(o.Kind, "List") && o.Get("items").Is(yamldoc.List)
-}
-
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML008", Name: "list-object", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "A document must not be a List",
@@ -440,7 +435,7 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 func listObject(p *lint.Pass, o *manifest.Object) {
-	if isList(o) {
+	if o.IsList() {
 		p.On(o, o.Get("kind"), "clusterctl treats this %s with %s as one object", o.Kind, phrase.Count(len(o.Get("items").List()), "item"))
 	}
 }
@@ -482,7 +477,7 @@ var _ = documentRules.Add(lint.Rule{
 
 func objectName(p *lint.Pass, o *manifest.Object) {
 	n := o.Get("metadata", "name")
-	if n.Str() == "" || o.Kind == "" || o.Kind == "Namespace" || isList(o) {
+	if n.Str() == "" || o.Kind == "" || o.Kind == "Namespace" || o.IsList() {
 		return // others are for YAML007 and COMP002
 	}
 	if why := crd.NameProblem(o.Group, o.Kind, n.Text()); why != "" {
@@ -509,7 +504,7 @@ func duplicateObject(p *lint.Pass) {
 	for i, o := range p.File.Objects() {
 		id := identity{o.Group, o.Kind, o.Name}
 		place[o] = i
-		if id.kind == "" || id.name == "" || isList(o) {
+		if id.kind == "" || id.name == "" || o.IsList() {
 			continue
 		}
 		first := seen[id]
