@@ -340,7 +340,7 @@ func managerContainer(p *lint.Pass) {
 		if names := n.All("containers", "*", "name"); len(names) > 0 {
 			n = names[0]
 		}
-		f := lint.On(o, n, "no container of the %s %s is named %s", o.Kind, o.Name, view.ManagerName)
+		f := lint.On(o, n, "no container of the %s %s is named %s", o.Kind, o.Name, view.ManagerName).Without("Deployment ")
 		if len(view.PodOf(o).Get("containers").List()) == 0 && o.Get("spec", "template", "spec") != nil {
 			f = f.Because(view.FieldOf(o, "spec.template.spec.containers"))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -306,8 +307,7 @@ func extensionService(p *lint.Pass) {
 		if name.Str() == "" || view.Open(o, name) || view.Open(o, namespace) {
 			continue
 		}
-		report := func(n *yamldoc.Node, format string, args ...any) {
-			f := lint.On(o, n, format, args...)
+		report := func(f lint.Finding) {
 			if !known || namespace.Str() != own {
 				f.Severity = lint.Warning // another provider may install it
 			}
@@ -315,14 +315,14 @@ func extensionService(p *lint.Pass) {
 		}
 		service := all.Find("", "Service", name.Text())
 		if service == nil {
-			report(name, "Service %s is not in the components", name.Text())
+			report(lint.On(o, name, "Service %s is not in the components", name.Text()).Lacks("Service " + name.Text()))
 			continue
 		}
 		if known && namespace.Str() != "" && namespace.Text() != own {
-			report(namespace, "Service %s is in namespace %s", name.Text(), own)
+			report(lint.On(o, namespace, "Service %s is in namespace %s", name.Text(), own))
 		}
 		if port, at := view.Unserved(o, ref, service); at != nil {
-			report(at, "Service %s has no port %d", name.Text(), port)
+			report(lint.On(o, at, "Service %s has no port %d", name.Text(), port).Because(fmt.Sprintf("port %d of Service %s", port, name.Text())))
 		}
 	}
 }
@@ -703,5 +703,5 @@ func extensionUnreachable(p *lint.Pass) {
 		return
 	}
 	o := all.Objects[i]
-	p.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension")
+	p.Report(lint.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension").Without("Service "))
 }
