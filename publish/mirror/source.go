@@ -158,6 +158,9 @@ func (p Pinned) Versions(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Version == p.Digest {
+		return nil, fmt.Errorf("%s has no annotation org.opencontainers.image.version; name it by its tag", r.Path)
+	}
 	return []string{r.Version}, nil
 }
 

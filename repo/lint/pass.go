@@ -539,6 +539,15 @@ func Spanning(f *File, start, end int, format string, args ...any) Finding {
 	}
 }
 
+// Where says where a value of an object is written, in the file that people edit.
+func (p *Pass) Where(o *manifest.Object, n *yamldoc.Node) string {
+	f := On(o, n, "")
+	if trace := p.part.opts.Trace; trace != nil {
+		trace(&f, o.Doc, n, 0, 0)
+	}
+	return fmt.Sprintf("line %d of %s", f.Pos.Line, path.Base(f.File))
+}
+
 // ObjectName names the Kubernetes object in a document, with what is there of
 // kind, namespace and name.
 func ObjectName(d *yamldoc.Document) string {

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"bytes"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -11,8 +12,9 @@ import (
 )
 
 // Kustomizations returns the kustomization in a folder and all that it is made of,
-// each once, with names below that of the tree; and after one that lists files of a folder
-// bases, where controller-gen writes definitions, the files there that it does not list.
+// each once, with names below that of the tree; after it the files with webhooks that it lists,
+// and if it lists files of a folder bases, where controller-gen writes definitions, those there
+// that it does not list.
 // What cannot be read is left out: a build says why.
 func Kustomizations(tree *Tree, dir string) []*yamldoc.Stream {
 	var out []*yamldoc.Stream
@@ -41,8 +43,12 @@ func Kustomizations(tree *Tree, dir string) []*yamldoc.Stream {
 					}
 					sub := path.Join(dir, target)
 					listed[sub] = true
-					if info, err := tree.stat(sub); err == nil && info.IsDir() {
+					if info, err := tree.stat(sub); err != nil {
+						continue
+					} else if info.IsDir() {
 						walk(sub)
+					} else if data, err := tree.Read(sub); err == nil && bytes.Contains(data, []byte("\nwebhooks:")) {
+						add(sub, data)
 					}
 				}
 			}

@@ -38,7 +38,13 @@ func versionInvalid(p *lint.Pass) {
 	for _, provider := range p.Repository.Providers {
 		odd(p, provider.Oddities, repo.OddVersion, lint.Off)
 		for _, r := range provider.Releases {
-			if _, err := layouts.ParseVersion(r.Version); err != nil {
+			switch _, err := layouts.ParseVersion(r.Version); {
+			case err == nil:
+			case strings.Contains(r.Version, ":"): // the digest of an artifact in a registry
+				p.Report(lint.Finding{File: r.Path, Severity: lint.Warning,
+					Message: "the artifact does not tell its version: it has no annotation org.opencontainers.image.version",
+					Fix:     "Name the artifact by its tag, or push it with the annotation. What depends on the version is not checked."})
+			default:
 				p.Path(r.Path, "%v", err)
 			}
 		}

@@ -521,7 +521,7 @@ func severalNamespaces(p *lint.Pass) {
 		if !ok || space == "" && (o.Kind == "" || o.Name == "") { // YAML007 reports it
 			continue
 		}
-		if first == nil || own != "" && space == "" {
+		if first == nil || space == "" && (own != "" || o.Kind == "Cluster") { // other kinds may be cluster-wide
 			first, own = o, space
 		}
 		if in[space] == nil {

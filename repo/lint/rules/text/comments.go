@@ -166,3 +166,36 @@ func definitionUnlisted(p *lint.Pass) {
 		}
 	}
 }
+
+var _ = commentRules.Add(lint.Rule{
+	ID: "LINT006", Name: "webhooks-merged", Severity: lint.Error, Proof: lint.Practice,
+	Title:  "Webhooks of one configuration must have different names",
+	Source: "cluster-api-provider-openstack issue 1238; kustomize, strategic merge with the key name",
+	Why:    "Releases silently lack webhooks, because kustomize makes one of those with the same name when it applies a patch. Without a patch, the API server refuses the configuration.",
+	Fix:    "Give each webhook another name in its marker, for example with the version, and generate the manifest again.",
+	Scope:  lint.ScopeKustomizations, Check: webhooksMerged,
+})
+
+func webhooksMerged(p *lint.Pass) {
+	for _, stream := range p.Kustomizations {
+		for _, d := range stream.Docs {
+			first, again := map[string]*yamldoc.Node{}, []*yamldoc.Node(nil)
+			for _, w := range d.Root.Get("webhooks").List() {
+				n := w.Get("name")
+				if name := n.Str(); first[name] != nil {
+					again = append(again, n)
+				} else if name != "" {
+					first[name] = n
+				}
+			}
+			if len(again) == 0 {
+				continue
+			}
+			more := ""
+			if len(again) > 1 {
+				more = ", and " + phrase.Count(len(again)-1, "other") + " repeat a name too"
+			}
+			p.Report(lint.At(&lint.File{Raw: d.File}, d, again[0], "the webhook on line %d has the same name%s", d.Pos(first[again[0].Str()]).Line, more))
+		}
+	}
+}

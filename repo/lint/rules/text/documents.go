@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -513,7 +512,7 @@ func duplicateObject(p *lint.Pass) {
 			continue
 		}
 		n, before := o.Get("metadata", "name"), first.Get("metadata", "name")
-		f := lint.On(o, n, "%s %s is already defined on line %d of %s", id.kind, id.name, first.Doc.Pos(before).Line, path.Base(o.File.Raw.Name))
+		f := lint.On(o, n, "%s %s is already defined on %s", id.kind, id.name, p.Where(first, before))
 		if o.Is("", "Namespace") {
 			f = f.Because("namespace " + id.name) // COMP001
 		}

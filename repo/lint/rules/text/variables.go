@@ -897,3 +897,28 @@ func variableAsLines(p *lint.Pass) {
 		}
 	}
 }
+
+// chosen are variables whose values people choose freely.
+var chosen = phrase.Pattern("PASSWORD|PASSPHRASE|USERNAME")
+
+var _ = variableRules.Add(lint.Rule{
+	ID: "VAR024", Name: "credential-needs-quotes", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A user name or password in stringData should be in quotes",
+	Source: "cluster-api-provider-vsphere issue 980 and pull request 3028; clusterctl util/yaml/yaml.go ToUnstructured",
+	Why:    "Users whose password begins with @, [ or a similar character get a YAML error, and the API server refuses one that is a number.",
+	Fix:    "Write '${A_PASSWORD}' with single quotes, in which a backslash is just a character.",
+	Check:  credentialNeedsQuotes,
+})
+
+func credentialNeedsQuotes(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		if !o.Is("", "Secret") {
+			continue
+		}
+		for _, f := range o.Get("stringData").Fields() {
+			if from, ok := view.From(o, f.Value); ok && f.Value.Style == yamldoc.Plain && chosen().MatchString(from.Name) {
+				p.On(o, f.Value, "without quotes some values of %s are not strings, or break the document", from.Name)
+			}
+		}
+	}
+}
