@@ -36,8 +36,6 @@ type Finding struct {
 	// Also is where else the fault shows: in other templates of the release, which are
 	// usually made of the same parts, and in what follows from it.
 	Also []Place
-	// More is how many further places there are that were not kept.
-	More int
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
@@ -317,10 +315,14 @@ func (r *Report) causes() {
 	for _, i := range list {
 		for _, cause := range r.Findings[i].perhaps {
 			j, known := first[key{r.Findings[i].origin.release, cause}]
-			if known && !due[core[i]] && root(i) != root(j) {
+			if !known || due[core[i]] {
+				continue
+			}
+			if root(i) != root(j) {
 				join(i, j)
 				due[core[i]] = true
 			}
+			break
 		}
 	}
 	groups := map[int][]int{}
@@ -363,10 +365,7 @@ func (r *Report) headed(group []int, due func(i int) bool) {
 			continue
 		}
 		head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint, f.Rule, f.Message})
-		if n := f.of.rest(); n > 0 && f.of != head.of {
-			head.More += n
-			f.of.n = 0 // once
-		}
+		r.counted(f)
 		f.Rule = nil
 	}
 }
@@ -406,12 +405,16 @@ func (r *Report) merge(edits bool) {
 // rest counts what was not kept of the kinds of findings that are left.
 func (r *Report) rest() {
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		if n := f.of.rest(); n > 0 {
-			r.Rest = append(r.Rest, Rest{f.Rule, f.Severity, f.File, n})
-			f.of.n = 0 // once
-		}
-		f.of = nil
+		r.counted(&r.Findings[i])
+		r.Findings[i].of = nil
+	}
+}
+
+// counted adds to Rest, once, how many findings of the kind of one were not kept.
+func (r *Report) counted(f *Finding) {
+	if n := f.of.rest(); n > 0 {
+		r.Rest = append(r.Rest, Rest{f.Rule, f.Severity, f.File, n})
+		f.of.n = 0
 	}
 }
 
@@ -439,26 +442,29 @@ func (r *Report) Rename(rename func(file string) string) {
 }
 
 // Without takes the findings with the given fingerprints away and returns how many they
-// were. Those that were only counted stay: nobody knows which they are.
+// were. Of a finding that is known, what follows from it and is not known stays. Those that
+// were only counted stay: nobody knows which they are.
 func (r *Report) Without(fingerprints map[string]bool) int {
 	before := len(r.Findings)
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.known(fingerprints) })
-	return before - len(r.Findings)
-}
-
-// known reports whether a finding is among those with the given fingerprints: in one of the
-// templates that have it, but with all that follows from it.
-func (f *Finding) known(fingerprints map[string]bool) bool {
-	known := fingerprints[f.Fingerprint]
-	for _, p := range f.Also {
+	kept := r.Findings[:0]
+	for _, f := range r.Findings {
+		same := func(p Place) bool { return p.Rule == nil && fingerprints[p.Fingerprint] }
+		known := fingerprints[f.Fingerprint] || slices.ContainsFunc(f.Also, same)
+		f.Also = slices.DeleteFunc(slices.Clone(f.Also), func(p Place) bool { return fingerprints[p.Fingerprint] })
+		next := slices.IndexFunc(f.Also, func(p Place) bool { return p.Rule != nil })
 		switch {
-		case p.Rule == nil:
-			known = known || fingerprints[p.Fingerprint]
-		case !fingerprints[p.Fingerprint]:
-			return false
+		case known && next < 0:
+			continue
+		case known:
+			p := f.Also[next]
+			f = Finding{Rule: p.Rule, Severity: f.Severity, File: p.File, Pos: p.Pos, Provider: f.Provider, Version: f.Version,
+				Message: p.Message, Also: slices.Delete(f.Also, next, next+1), Fingerprint: p.Fingerprint}
 		}
+		kept = append(kept, f)
 	}
-	return known
+	clear(r.Findings[len(kept):])
+	r.Findings = kept
+	return before - len(kept)
 }
 
 // Join adds the results of another run.

@@ -425,11 +425,11 @@ func (p *Pass) Report(f Finding) {
 	if in != nil && slices.ContainsFunc(p.part.with(), func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
 		return // of Options.With, which is not judged
 	}
-	if a := f.about; a != nil && a.doc != nil && in != nil && in.CutAt(a.doc) {
-		if f.Severity == Error {
-			f = f.Because("end of " + in.Raw.Name)
+	if a := f.about; a != nil && a.doc != nil && in != nil && in.Artifact != nil && f.Pos.Line == in.Raw.Pos(len(in.Raw.Data)).Line && in.CutAt(a.doc) {
+		if end := "end of " + in.Raw.Name; f.Severity == Error {
+			f = f.Because(end)
 		} else {
-			f = f.Perhaps("end of " + in.Raw.Name)
+			f = f.Perhaps(end)
 		}
 	}
 	o := p.identify(&f)

@@ -167,7 +167,7 @@ func elsewhere(f *lint.Finding) (out []string) {
 		}
 		out = append(out, line)
 	}
-	if more := len(f.Also) - len(out) + f.More; more > 0 {
+	if more := len(f.Also) - len(out); more > 0 {
 		out = append(out, phrase.Count(more, "more place"))
 	}
 	return out
@@ -327,7 +327,6 @@ type jsonFinding struct {
 	Help        string      `json:"help" doc:"what to do"`
 	Fingerprint string      `json:"fingerprint" doc:"identifies the fault; it stays the same when lines move, messages change or the next version has the same fault"`
 	Also        []jsonPlace `json:"also,omitempty" doc:"where else the fault shows: in other templates of the release, and in what follows from it; absent if there are none"`
-	More        int         `json:"more,omitempty" doc:"how many further places are only counted; absent if none are"`
 	Evidence    []string    `json:"evidence,omitempty" doc:"lines that prove the finding if no file does; absent if there are none"`
 }
 
@@ -372,6 +371,5 @@ func findingJSON(f *lint.Finding) jsonFinding {
 			}
 			return out
 		}),
-		More: f.More,
 	}
 }

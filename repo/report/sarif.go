@@ -163,7 +163,7 @@ func sarifResult(f *lint.Finding, rule int, below string) Object {
 		}
 		related = append(related, location)
 	}
-	if more := len(f.Also) - len(related) + f.More; more > 0 {
+	if more := len(f.Also) - len(related); more > 0 {
 		text += fmt.Sprintf("\n\nThe same fault is in %s.", phrase.Count(more, "more place"))
 	}
 	var fingerprints Object

@@ -312,7 +312,10 @@ func (f *File) Parses() bool { return healthy(f.Docs()) }
 
 // Healthy reports whether all documents can be read and tell which object they are.
 // In a file that is not, something may be where it seems to be missing.
-func (f *File) Healthy() bool { return f.Parses() && !f.MayHold("", "") }
+func (f *File) Healthy() bool {
+	return f.Parses() && len(f.Docs().Lost) == 0 && strings.IndexByte(f.Raw.Data, 0) < 0 &&
+		!slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
+}
 
 // MayHold reports whether an object may be in a part of the file that cannot be understood: its name
 // is there, a variable, or a document of its kind without a name. Empty texts stand for any.
@@ -323,13 +326,13 @@ func (f *File) MayHold(kind, name string) bool {
 	}
 	holds := func(text string) bool { return strings.Contains(text, kind) && strings.Contains(text, name) }
 	for _, d := range s.Docs {
-		if d.Err == nil && Identified(d) {
+		if d.Err == nil && Identified(d) && !joined(d) {
 			continue
 		}
 		start, end := d.Range()
 		unnamed := d.Err == nil && d.Root.Get("metadata", "name") == nil && d.Root.Get("kind").Str() == kind
 		open := false
-		if text := f.Text(); text != nil {
+		if text := f.Text(); text != nil && d.Root.Get("kind").Str() == "" {
 			_, open = text.Substituted(start, end)
 		}
 		if unnamed || open || holds(d.Text()[start:end]) {
@@ -352,17 +355,21 @@ func (f *File) CutAt(d *yamldoc.Document) bool {
 	return s != nil && len(s.Docs) > 0 && s.Docs[len(s.Docs)-1] == d
 }
 
-// Identified reports whether a document tells its kind and its name, and is one object: neither
-// a list of others, nor two without a line between them.
-func Identified(d *yamldoc.Document) bool {
-	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil
+// joined reports whether a document is two objects without a line between them.
+func joined(d *yamldoc.Document) bool {
 	kinds := 0
 	for _, f := range d.Root.Fields() {
 		if f.Name == "kind" {
 			kinds++
 		}
 	}
-	return named && kinds == 1 && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != "" &&
+	return kinds > 1
+}
+
+// Identified reports whether a document tells its kind and its name, and is no list of objects.
+func Identified(d *yamldoc.Document) bool {
+	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil
+	return named && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != "" &&
 		!d.Root.Get("items").Is(yamldoc.List)
 }
 

@@ -2,7 +2,6 @@ package gitlab
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"regexp"
@@ -320,13 +319,4 @@ func (c *call) getUser() reply {
 func (c *call) getVersion() reply {
 	c.known()
 	return serve.OK(object{"version": "17.5.0", "revision": "fake"})
-}
-
-func (c *call) decode(to any) {
-	if !strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/json") {
-		bad("the fake takes JSON only")
-	}
-	if err := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, 1<<20)).Decode(to); err != nil {
-		bad("The request body is not valid JSON")
-	}
 }

@@ -238,11 +238,8 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 	if len(names) > 0 {
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
-	all := c.References()
-	if p.Release.Own && !slices.ContainsFunc(all, func(r clusterclass.Reference) bool { return target(c, &r) != nil }) {
-		if r.Node != all[0].Node {
-			return
-		}
+	if p.Release.Own && !slices.ContainsFunc(c.References(), func(r clusterclass.Reference) bool { return target(c, &r) != nil }) {
+		f = f.Because("templates of " + view.Named(c.Object))
 		f.Severity, f.Message = lint.Warning, "the templates of the class are not in the file, so the class is not checked against them"
 		f.Fix = "Check the folder that has them, too. Ignore this if they are in the cluster already."
 	}

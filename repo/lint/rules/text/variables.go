@@ -386,7 +386,7 @@ func variableCase(p *lint.Pass) {
 }
 
 // assignment is a line with a command of a shell that sets a variable, and to what.
-var assignment = phrase.Pattern(`^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|local|readonly|do|then|for)[ \t]+))([A-Z_][A-Z0-9_]*)(?:=[^=]|[ \t]+in[ \t])(.*)`)
+var assignment = phrase.Pattern(`^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|local|readonly|do|then|for)[ \t]+))([A-Z_][A-Z0-9_]*)(?:=(?:[^=]|$)|[ \t]+in[ \t])(.*)`)
 
 // isAssigned reports whether a script in a file sets a variable.
 func isAssigned(f *lint.File, name string) bool {
