@@ -394,7 +394,8 @@ func accounts(p *lint.Pass) {
 				p.Report(lint.On(s.binding, s.node, "the binding grants permissions to every pod that runs as the ServiceAccount default").As(lint.Warning))
 			}
 		case !isBound && !isFalse(pod.Get("automountServiceAccountToken")):
-			p.Report(lint.On(o, n, "no binding grants permissions to the ServiceAccount %s", name).As(lint.Warning))
+			p.Report(lint.On(o, n, "no binding grants permissions to the ServiceAccount %s", name).As(lint.Warning).
+				Without(view.RbacGroup + " "))
 		}
 	}
 }
