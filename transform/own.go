@@ -50,7 +50,10 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	var beside []*repo.Artifact
 	if only != "" {
 		n := slices.IndexFunc(all, func(a *repo.Artifact) bool { return a.Name == only }) + 1
-		all, beside = all[:n], all[n:]
+		all, beside = all[:n], phrase.Only(all[n:], func(a *repo.Artifact) bool {
+			_, err := a.Text()
+			return err == nil
+		})
 	}
 	r, left, err := ownFiles(name, all)
 	if err != nil {

@@ -19,6 +19,9 @@ import (
 // mostFiles bounds the files of a folder that Files lists.
 const mostFiles = 10_000
 
+// mostBeside is the size, in bytes, up to which files beside a single one are read.
+const mostBeside = 1 << 20
+
 // Made are files that another program makes objects of.
 type Made struct {
 	// Path is their folder, or the file.
@@ -42,6 +45,7 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 	add := func(at string, in *Made) {
 		info, err := r.stat(at)
 		switch {
+		case only != "" && at != only && (err != nil || info.Size() > mostBeside): // nobody asked for it
 		case err != nil:
 			found.add(repo.OddUnreadable, at, "%v", err)
 		case info.Mode().IsRegular():
@@ -71,6 +75,8 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 			name := path.Join(at, e.Name())
 			ext := path.Ext(name)
 			switch {
+			case n >= mostFiles && only != "":
+				return nil
 			case n >= mostFiles:
 				return fmt.Errorf("%s holds more than %d YAML files; name a folder in it", dir, mostFiles)
 			case hidden(e.Name()), e.Name() == only, e.Name() == "node_modules":

@@ -670,8 +670,12 @@ func providerLabel(p *lint.Pass) {
 	}
 	if missing.count > 0 {
 		metadata := missing.first.Get("metadata")
-		p.On(missing.first, cmp.Or(metadata.Get("labels"), metadata),
+		f := lint.On(missing.first, cmp.Or(metadata.Get("labels"), metadata),
 			"the label %s: %s is missing on %d of %s", layouts.ProviderLabel, want, missing.count, phrase.Count(len(all), "object"))
+		if missing.count == 1 {
+			f = f.Perhaps(view.FieldOf(missing.first, "metadata.labels"))
+		}
+		p.Report(f)
 	}
 	for _, value := range wrong {
 		g := byValue[value]

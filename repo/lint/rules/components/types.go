@@ -33,7 +33,7 @@ func convertibleVersion(kinds ...string) func(*lint.Pass) {
 					!view.Open(o, n) {
 					f := lint.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text())
 					if o.Kind == crd.Kind {
-						f = f.Because(o.Name)
+						f = f.Because(o.Name, "CRDs in "+o.Version)
 					}
 					p.Report(f)
 				}

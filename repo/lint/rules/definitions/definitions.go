@@ -301,7 +301,8 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 		at = view.Nearest(k.Object, "metadata", "labels")
 	}
 	labels := phrase.List(want, contract.Contract.Label)
-	f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
+	f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or ")).
+		Perhaps(view.FieldOf(k.Object, "metadata.labels"))
 	if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
 		f = f.Because("label of all CRDs")
 	}

@@ -420,7 +420,8 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 	}
 	if len(missing) > 0 {
 		n := o.Get(strings.Split(missing[0], ".")...) // where it is null
-		p.Report(lint.On(o, n, "document %d of the file has no %s", o.Doc.Index, phrase.And(missing)).Perhaps(view.Document(o.File, o.Doc)))
+		p.Report(lint.On(o, n, "document %d of the file has no %s", o.Doc.Index, phrase.And(missing)).
+			Perhaps(view.Document(o.File, o.Doc), view.FieldOf(o, missing[0])))
 	}
 }
 

@@ -145,25 +145,46 @@ func Unset(c *clusterclass.Class, name string) string {
 }
 
 // Meaning are the causes of findings about the references of a class that lead nowhere, if they
-// may mean an object of its file: those with the same name, then those with the same kind.
+// may mean an object of its file: those with the same name, then those with the same kind, and a
+// few others.
 func Meaning(o *manifest.Object) []string {
-	var named, alike, rest []string
-	index := lint.NewIndex(o.File.Objects())
-	for _, c := range clusterclass.In(o.File) {
+	type key struct{}
+	open := o.File.Memo(key{}, func() any { return unmet(o.File) }).(*unmetReferences)
+	return slices.Concat(open.named[o.Name], open.alike[o.Kind], open.rest)
+}
+
+// unmetReferences are causes of findings about the references of classes: by the name and the kind of what
+// they lead to, and those that are not complete.
+type unmetReferences struct {
+	named, alike map[string][]string
+	rest         []string
+}
+
+// mostMeant is how many causes of one sort a finding has; nobody looks for more.
+const mostMeant = 20
+
+func unmet(f *manifest.File) *unmetReferences {
+	out := &unmetReferences{named: map[string][]string{}, alike: map[string][]string{}}
+	add := func(list []string, cause string) []string {
+		if len(list) >= mostMeant {
+			return list
+		}
+		return append(list, cause)
+	}
+	index := lint.NewIndex(f.Objects())
+	for _, c := range clusterclass.In(f) {
 		for _, r := range c.References() {
 			switch {
 			case r.Node == nil || len(r.Problems()) > 0:
-				rest = append(rest, FieldOf(c.Object, r.String()))
-			case index.Find(r.Group(), r.Kind, r.Name) != nil:
-			case r.Name == o.Name:
-				named = append(named, Reference(c.Object, r.Node))
-			case r.Kind == o.Kind:
-				alike = append(alike, Reference(c.Object, r.Node))
+				out.rest = add(out.rest, FieldOf(c.Object, r.String()))
+			case index.Find(r.Group(), r.Kind, r.Name) == nil:
+				cause := Reference(c.Object, r.Node)
+				out.named[r.Name], out.alike[r.Kind] = add(out.named[r.Name], cause), add(out.alike[r.Kind], cause)
 			}
 		}
 		if c.Spec.Get("workers") == nil {
-			rest = append(rest, FieldOf(c.Object, "spec.workers"))
+			out.rest = add(out.rest, FieldOf(c.Object, "spec.workers"))
 		}
 	}
-	return slices.Concat(named, alike, rest)
+	return out
 }
