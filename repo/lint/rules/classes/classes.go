@@ -1,8 +1,6 @@
 package classes
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -333,35 +331,24 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
-	var first *clusterclass.Reference
-	var old []string
 	for _, r := range c.References() {
 		if !complete(c, &r) || r.Role == contract.Remediation {
 			continue
 		}
 		group, version := manifest.SplitAPIVersion(r.APIVersion)
 		chosen := kubeadm[[2]string{group, r.Kind}]
-		if d := p.Release.CRD(group, r.Kind); d != nil {
+		d := p.Release.CRD(group, r.Kind)
+		if d != nil {
 			_, chosen, _ = p.Profile.Choose(d)
 		}
 		if chosen == "" || chosen == version {
 			continue
 		}
-		if first == nil {
-			first = &r
-		}
-		if text := fmt.Sprintf("%s %s (chosen: %s)", r.Kind, version, chosen); !slices.Contains(old, text) {
-			old = append(old, text)
-		}
-	}
-	if first != nil {
-		f := lint.On(c.Object, first.Node.Get("apiVersion"),
-			"the references use versions that Cluster API does not choose: %s", strings.Join(old, ", "))
-		group, version := manifest.SplitAPIVersion(first.APIVersion)
-		if d := p.Release.CRD(group, first.Kind); d != nil && d.Version(version) == nil {
+		f := lint.On(c.Object, r.Node.Get("apiVersion"), "%s refers to %s in version %s, but Cluster API chooses %s", r.String(), r.Kind, version, chosen)
+		if d != nil && d.Version(version) == nil {
 			f = view.Unversioned(p, f, d, version)
 		}
-		p.Report(f)
+		p.Report(f.Because(p.Rule.ID + view.Named(c.Object)))
 	}
 }
 
@@ -744,43 +731,24 @@ var _ = classRules.Add(lint.Rule{
 
 func classNamespace(p *lint.Pass) {
 	for _, c := range clusterclass.In(p.File) {
-		var first *yamldoc.Node
-		var names []string
 		for _, r := range c.References() {
 			// In v1beta2 there is no such field (CC001, CC021).
 			if n := r.Node.Get("namespace"); n.Str() != "" && c.Version == clusterclass.V1Beta1 {
-				first = cmp.Or(first, n)
-				names = append(names, r.String())
+				f := lint.On(c.Object, n, "%s has the namespace %s, although templates are always taken from that of the class",
+					r.String(), view.Spelling(c.Object, n)).Because(p.Rule.ID + view.Named(c.Object))
+				f.Fix = "Remove namespace from the references."
+				p.Report(f)
 			}
-		}
-		if first != nil {
-			f := lint.On(c.Object, first, "%s with a namespace, here %s, although templates are always taken from that of the class: %s",
-				phrase.Count(len(names), "reference"), view.Spelling(c.Object, first), phrase.Few(names, 2))
-			f.Fix = "Remove namespace from the references."
-			p.Report(f)
 		}
 	}
 	if p.File.Kind != layouts.ClusterClass || p.Release.Own && layouts.KindOfFile(p.File.Artifact.Name) != layouts.ClusterClass {
 		return // other files have the namespace that clusterctl is given
 	}
-	var first *manifest.Object
-	others := 0
 	for _, o := range p.File.Objects() {
-		switch {
-		case o.Namespace == "":
-		case first == nil:
-			first = o
-		default:
-			others++
+		if o.Namespace != "" {
+			n := o.Get("metadata", "namespace")
+			p.Report(lint.On(o, n, "the object has the namespace %s", view.Spelling(o, n)).Because(p.Rule.ID + p.File.Raw.Name))
 		}
-	}
-	if first != nil {
-		n := first.Get("metadata", "namespace")
-		message := "the object has the namespace " + view.Spelling(first, n)
-		if others > 0 {
-			message = fmt.Sprintf("the object and %s have a namespace, here %s", phrase.Count(others, "other"), view.Spelling(first, n))
-		}
-		p.On(first, n, "%s", message)
 	}
 }
 

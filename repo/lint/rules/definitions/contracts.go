@@ -458,34 +458,16 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Source: "contract page ControlPlane, version, since Cluster API v1.14",
 	Why:    "Workers are not upgraded with the next contract: Cluster API then stops reading status.version, which is deprecated since v1.14.",
 	Fix:    "Add status.versions, a list of clusterv1.StatusVersion, alongside status.version.",
-	Check:  oldStatusVersion,
+	Check:  eachRole(oldStatusVersion, contract.ControlPlane),
 })
 
-// oldStatusVersion reports all control planes of a file together, because one
-// change of their common code solves it.
-func oldStatusVersion(p *lint.Pass) {
-	if p.Profile.Core < 14 {
+func oldStatusVersion(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("status", "version")
+	if p.Profile.Core < 14 || k.Contract != contract.V1Beta2 || presence != crd.Present || view.MayHave(k, "status", "versions") {
 		return
 	}
-	var first *contract.Kind
-	var at *yamldoc.Node
-	var kinds []string
-	for _, k := range view.Definitions(p) {
-		if k.Role != contract.ControlPlane || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
-			continue
-		}
-		s, presence := k.Judged.Schema.At("status", "version")
-		if _, newer := k.Judged.Schema.At("status", "versions"); presence != crd.Present || newer != crd.Absent {
-			continue
-		}
-		if first == nil {
-			first, at = k, s.Node
-		}
-		kinds = append(kinds, k.Kind)
-	}
-	if first != nil {
-		view.Accuse(p, first, at, 0, "%s: status.version is deprecated, and status.versions is missing", phrase.And(kinds))
-	}
+	f := lint.On(k.Object, s.Node, "%s: status.version is deprecated, and status.versions is missing", k.Kind).Because(p.Rule.ID)
+	view.Settle(p, k.Object, f, view.Within(s.Node)...)
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
@@ -816,9 +798,6 @@ func fixedField(rule string) (path string, ok bool) {
 // immutableTemplate looks for expressions that compare a value with its former
 // self, at the spec of a template and everywhere around and below it.
 func immutableTemplate(p *lint.Pass, k *contract.Kind) {
-	var first *yamldoc.Node
-	var fields []string
-	severity := lint.Warning // single fields may be fixed for a good reason
 	var visit func(s crd.Schema, path string)
 	visit = func(s crd.Schema, path string) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
@@ -828,31 +807,22 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 				!strings.HasPrefix("spec.template.spec", field) && !strings.HasPrefix(field, "spec.template.spec") {
 				continue
 			}
-			if first == nil {
-				first = rule.Get("rule")
+			f := lint.On(k.Object, rule.Get("rule"), "the schema forbids changes of %s in %s %s, even in a dry run", field, k.Kind, k.Judged.Name)
+			if !strings.HasPrefix("spec.template.spec", field) {
+				f.Severity = lint.Warning // single fields may be fixed for a good reason
 			}
-			if !slices.Contains(fields, field) {
-				fields = append(fields, field)
-			}
-			if strings.HasPrefix("spec.template.spec", field) {
-				severity = lint.Error
-			}
+			view.Settle(p, k.Object, f.Because(p.Rule.ID+k.Object.Name), view.Within(rule.Get("rule"))...)
 		}
 		for _, f := range s.Node.Get("properties").Fields() {
-			if path == "" && f.Name != "spec" {
-				continue
+			if path != "" || f.Name == "spec" {
+				visit(crd.Schema{Node: f.Value}, path+"."+f.Name)
 			}
-			visit(crd.Schema{Node: f.Value}, path+"."+f.Name)
 		}
 		if items := s.Node.Get("items"); items != nil {
 			visit(crd.Schema{Node: items}, path+"."+crd.Items)
 		}
 	}
 	visit(k.Judged.Schema, "")
-	if first != nil {
-		view.Accuse(p, k, first, severity, "the schema forbids changes of %s in %s %s, even in a dry run",
-			phrase.Few(fields, 3), k.Kind, k.Judged.Name)
-	}
 }
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
@@ -967,16 +937,7 @@ func claimsAndAddresses(p *lint.Pass) {
 		return
 	}
 	for _, need := range ipamNeeds {
-		granted := map[string]bool{}
-		for _, role := range roles {
-			for _, rule := range role.Get("rules").List() {
-				if view.About(rule, need.group, need.resource) {
-					for _, verb := range rule.Get("verbs").List() {
-						granted[verb.Str()] = true
-					}
-				}
-			}
-		}
+		granted, _, _ := view.Allowed(roles, need.group, need.resource)
 		var missing []string
 		for _, verbs := range need.verbs {
 			if !granted["*"] && !slices.ContainsFunc(strings.Split(verbs, "|"), func(verb string) bool { return granted[verb] }) {

@@ -30,17 +30,12 @@ func eachKind(check func(*lint.Pass, *contract.Kind)) func(*lint.Pass) {
 	return view.ForEach(view.Definitions, check)
 }
 
-// shared returns a check that reports once what is wrong with several
-// definitions of the file.
-func shared(check func(k *contract.Kind, note func(n *yamldoc.Node, text string))) func(*lint.Pass) {
-	return func(p *lint.Pass) {
-		f := faults{p: p}
-		for _, k := range view.Definitions(p) {
-			f.kind = k
-			check(k, func(n *yamldoc.Node, text string) { f.add(k.Kind, n, "%s", text) })
-		}
-		f.report("")
-	}
+// alike reports what may be wrong with several definitions, or versions of one, in the same way;
+// what shares the text and its scope is one finding.
+func alike(p *lint.Pass, k *contract.Kind, scope, name string, n *yamldoc.Node, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	f := lint.On(k.Object, n, "%s: %s", name, text).Because(p.Rule.ID + scope + text)
+	view.Settle(p, k.Object, f, view.Within(n)...)
 }
 
 const skipNameCheck = "clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"
@@ -48,47 +43,6 @@ const skipNameCheck = "clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check
 // isDNSLabel reports whether s has the form of names in Kubernetes that may not
 // begin with a digit.
 func isDNSLabel(s string) bool { return len(validation.IsDNS1035Label(s)) == 0 }
-
-// faults collects what is wrong with versions of a definition, or with several
-// definitions. What they share is reported once.
-type faults struct {
-	p      *lint.Pass
-	kind   *contract.Kind
-	list   []*fault
-	byText map[string]*fault
-}
-
-type fault struct {
-	text  string
-	kind  *contract.Kind
-	node  *yamldoc.Node
-	names []string
-}
-
-// add notes a fault of the version or definition of that name, which the text must not
-// repeat.
-func (f *faults) add(name string, n *yamldoc.Node, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	one := f.byText[text]
-	if one == nil {
-		if f.byText == nil {
-			f.byText = map[string]*fault{}
-		}
-		one = &fault{text: text, kind: f.kind, node: n}
-		f.byText[text] = one
-		f.list = append(f.list, one)
-	}
-	if last := len(one.names) - 1; last < 0 || one.names[last] != name || one.kind != f.kind {
-		one.names = append(one.names, name)
-	}
-}
-
-// report reports all, with what stands before the names.
-func (f *faults) report(before string) {
-	for _, one := range f.list {
-		view.Accuse(f.p, one.kind, one.node, 0, "%s%s: %s", before, strings.Join(one.names, ", "), one.text)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD001", Name: "definition-name", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -272,11 +226,6 @@ func typeAndObjectMeta(p *lint.Pass, k *contract.Kind) {
 	}
 }
 
-// names are the kinds of definitions in words.
-func names(kinds []*contract.Kind) string {
-	return strings.Join(phrase.List(kinds, func(k *contract.Kind) string { return k.Kind }), ", ")
-}
-
 // labelNode is the value of the label of a contract, or nil.
 func labelNode(k *contract.Kind, c contract.Contract) *yamldoc.Node {
 	return k.Object.Get("metadata", "labels", c.Label())
@@ -296,10 +245,7 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	want := p.Profile.Contracts()
-	at := labelNode(k, want[0])
-	if at == nil {
-		at = view.Nearest(k.Object, "metadata", "labels")
-	}
+	at := cmp.Or(labelNode(k, want[0]), view.Nearest(k.Object, "metadata", "labels"))
 	labels := phrase.List(want, contract.Contract.Label)
 	f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
 	if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
@@ -370,11 +316,11 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "A later Cluster API, or a changed label, makes Cluster API use a version that is not available.",
 	Fix:    "Remove the version from the label, or the whole label if it lists no other.",
-	Check:  shared(staleContractVersion),
+	Check:  eachKind(staleContractVersion),
 })
 
 // staleContractVersion reports versions in labels that cannot be used.
-func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+func staleContractVersion(p *lint.Pass, k *contract.Kind) {
 	for _, c := range contract.Accepted {
 		label := labelNode(k, c)
 		if !served(k) || label.Str() == "" || separated(k, label.Text()) {
@@ -386,9 +332,9 @@ func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text stri
 			case c == k.Contract && name == k.Chosen && k.Role.Referenced():
 				// an error of its own
 			case version == nil:
-				note(label, fmt.Sprintf("the label for contract %s lists %s, which the CRD lacks", c, cmp.Or(name, `""`)))
+				alike(p, k, "", k.Kind, label, "the label for contract %s lists %s, which the CRD lacks", c, cmp.Or(name, `""`))
 			case !version.Served:
-				note(label, fmt.Sprintf("the label for contract %s lists %s, which is not served", c, name))
+				alike(p, k, "", k.Kind, label, "the label for contract %s lists %s, which is not served", c, name)
 			}
 		}
 	}
@@ -397,11 +343,7 @@ func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text stri
 // contractFields are the labels that look like those of contracts.
 func contractFields(k *contract.Kind) []yamldoc.Field {
 	var out []yamldoc.Field
-	labels := k.Object.Get("metadata", "labels")
-	if labels == nil {
-		return nil
-	}
-	for _, f := range labels.Fields() {
+	for _, f := range k.Object.Get("metadata", "labels").Fields() {
 		name, ok := strings.CutPrefix(f.Name, contract.LabelPrefix)
 		if ok && len(name) > 1 && name[0] == 'v' && name[1] >= '0' && name[1] <= '9' {
 			out = append(out, f)
@@ -416,12 +358,12 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
 	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version, and may read fields that the version lacks.",
 	Fix:    "Keep each version only in the labels of contracts that it implements, and remove labels that are then empty.",
-	Check:  shared(twoContracts),
+	Check:  eachKind(twoContracts),
 })
 
-// twoContracts notes versions that are in several labels and lack what one of these
+// twoContracts reports versions that are in several labels and lack what one of these
 // contracts demands.
-func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+func twoContracts(p *lint.Pass, k *contract.Kind) {
 	if !k.Role.Referenced() {
 		return
 	}
@@ -435,7 +377,7 @@ func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 				return k.Implements(contract.Contract(strings.TrimPrefix(label, contract.LabelPrefix)), k.Version(version).Schema)
 			}
 			if other, ok := named[version]; ok && other != f.Name && !(implements(other) && implements(f.Name)) {
-				note(f.Value, fmt.Sprintf("version %s is also listed in the label %s", version, other))
+				alike(p, k, "", k.Kind, f.Value, "version %s is also listed in the label %s", version, other)
 				return
 			}
 			named[version] = f.Name
@@ -488,19 +430,16 @@ var _ = definitionRules.Add(lint.Rule{
 
 func mixedContracts(p *lint.Pass) {
 	var first *contract.Kind
-	var others []string
 	for _, k := range view.Definitions(p) {
 		switch {
 		case !k.Role.Referenced() || k.Chosen == "":
 		case first == nil:
 			first = k
 		case k.Contract != first.Contract:
-			others = append(others, k.Kind)
+			label := labelNode(k, k.Contract)
+			f := lint.On(k.Object, label, "%s implements contract %s, but %s implements %s", k.Kind, k.Contract, first.Kind, first.Contract).Because(p.Rule.ID)
+			view.Settle(p, k.Object, f, view.Within(label)...)
 		}
-	}
-	if len(others) > 0 {
-		other := p.Release.Roles()[slices.IndexFunc(p.Release.Roles(), func(k *contract.Kind) bool { return k.Kind == others[0] })]
-		view.Accuse(p, other, labelNode(other, other.Contract), 0, "%s implements contract %s, but other kinds do not: %s", first.Kind, first.Contract, strings.Join(others, ", "))
 	}
 }
 
@@ -510,16 +449,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: categories=cluster-api",
 	Why:    `"kubectl get cluster-api" does not show the objects.`,
 	Fix:    "Add the marker +kubebuilder:resource:categories=cluster-api.",
-	Check:  category,
+	Check:  eachKind(category),
 })
 
-func category(p *lint.Pass) {
-	kinds := phrase.Only(view.Definitions(p), func(k *contract.Kind) bool {
-		return k.Role.Referenced() && !yamldoc.Has(k.Object.Get("spec", "names", "categories").List(), "cluster-api")
-	})
-	if len(kinds) > 0 {
-		at := view.Nearest(kinds[0].Object, "spec", "names", "categories")
-		view.Accuse(p, kinds[0], at, 0, "kinds are missing in the category cluster-api: %s", names(kinds))
+func category(p *lint.Pass, k *contract.Kind) {
+	if k.Role.Referenced() && !yamldoc.Has(k.Object.Get("spec", "names", "categories").List(), "cluster-api") {
+		at := view.Nearest(k.Object, "spec", "names", "categories")
+		f := lint.On(k.Object, at, "%s is missing in the category cluster-api", k.Kind).Because(p.Rule.ID)
+		view.Settle(p, k.Object, f, view.Within(at)...)
 	}
 }
 
@@ -626,16 +563,12 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 			continue
 		}
 		if verdict, s := f.Check(k.Judged.Schema); verdict == contract.Unknown {
-			if at == nil {
-				at = s.Node
-			}
+			at = cmp.Or(at, s.Node)
 			paths = append(paths, f.Path)
 		}
 	}
 	if len(paths) > 0 {
-		if at == nil {
-			at = k.Judged.Node
-		}
+		at = cmp.Or(at, k.Judged.Node)
 		f := lint.On(k.Object, at, "cannot check %s of %s %s: the schema accepts any field here", strings.Join(paths, ", "), k.Kind, k.Judged.Name)
 		for i := range k.Versions {
 			if v := &k.Versions[i]; v.Node == k.Judged.Node && v.Node.Get("schema", "openAPIV3Schema") == nil {

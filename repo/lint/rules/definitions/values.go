@@ -142,13 +142,13 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": Kubernetes API deprecation policy",
 	Why:    "Users do not see how stable the API is, and Cluster API and kubectl prefer any other version: names of another form have the lowest priority.",
 	Fix:    "Name the version v, a number, and alpha or beta with a number for those that are not stable.",
-	Check:  shared(versionNamesFollow),
+	Check:  eachKind(versionNamesFollow),
 })
 
-func versionNamesFollow(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+func versionNamesFollow(p *lint.Pass, k *contract.Kind) {
 	for i := range k.Versions {
 		if v := &k.Versions[i]; k.Role.Referenced() && v.Served && !contract.IsVersion(v.Name) {
-			note(v.Node.Get("name"), "the version "+v.Name+" does not follow the names of Kubernetes")
+			alike(p, k, "", k.Kind, v.Node.Get("name"), "the version %s does not follow the names of Kubernetes", v.Name)
 		}
 	}
 }

@@ -34,32 +34,12 @@ func isRole(o *manifest.Object) bool {
 	return o.Is(view.RbacGroup, "ClusterRole") || o.Is(view.RbacGroup, "Role")
 }
 
-// allowed returns the verbs that one of the objects allows for a resource, and
-// the last rule that says so.
-func allowed(objects []*manifest.Object, group, resource string) (verbs map[string]bool, role *manifest.Object, rule *yamldoc.Node) {
-	verbs = map[string]bool{}
-	for _, o := range objects {
-		for _, r := range o.Get("rules").List() {
-			if view.About(r, group, resource) {
-				role, rule = o, r
-				for _, v := range r.Get("verbs").List() {
-					verbs[v.Str()] = true
-				}
-			}
-		}
-	}
-	return verbs, role, rule
-}
-
 // labelled returns the ClusterRoles that a label makes part of another one.
 func labelled(r *lint.Release, label string) []*manifest.Object {
-	var out []*manifest.Object
-	for _, o := range r.Installed().Kind(view.RbacGroup, "ClusterRole") {
-		if v, _ := o.Label(label); v == "true" {
-			out = append(out, o)
-		}
-	}
-	return out
+	return phrase.Only(r.Installed().Kind(view.RbacGroup, "ClusterRole"), func(o *manifest.Object) bool {
+		v, _ := o.Label(label)
+		return v == "true"
+	})
 }
 
 // foreignKinds are the kinds that objects of Cluster API refer to, in groups for
@@ -90,7 +70,7 @@ var _ = accessRules.Add(lint.Rule{
 func aggregationRole(p *lint.Pass) {
 	aggregated := labelled(p.Release, aggregate)
 	for _, k := range foreignKinds(p) {
-		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
+		if verbs, _, _ := view.Allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
 			f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
 			p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
 		}
@@ -154,7 +134,7 @@ var _ = accessRules.Add(lint.Rule{
 func aggregatedVerbs(p *lint.Pass) {
 	aggregated := labelled(p.Release, aggregate)
 	for _, k := range foreignKinds(p) {
-		verbs, role, rule := allowed(aggregated, k.Group, k.Plural)
+		verbs, role, rule := view.Allowed(aggregated, k.Group, k.Plural)
 		if len(verbs) == 0 || isCluster(k) != (p.Rule.ID == "RBAC004") {
 			continue
 		}
@@ -293,11 +273,11 @@ func controlPlaneAggregation(p *lint.Pass) {
 		for i, row := range aggregates {
 			aggregated := labelled(p.Release, row.label)
 			var missing []string
-			if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(lacking(verbs, []string{"get"})) > 0 {
+			if verbs, _, _ := view.Allowed(aggregated, k.Group, k.Plural); len(lacking(verbs, []string{"get"})) > 0 {
 				missing = append(missing, k.Plural)
 			}
 			if machine := p.Release.CRD(k.Group, k.Base()); machine != nil {
-				if verbs, _, _ := allowed(aggregated, k.Group, machine.Plural); len(lacking(verbs, []string{"create", "get", "patch"})) > 0 {
+				if verbs, _, _ := view.Allowed(aggregated, k.Group, machine.Plural); len(lacking(verbs, []string{"create", "get", "patch"})) > 0 {
 					missing = append(missing, machine.Plural)
 				}
 			}
@@ -379,10 +359,7 @@ func accounts(p *lint.Pass) {
 			continue
 		}
 		n := view.ServiceAccount(pod)
-		name := n.Str()
-		if name == "" {
-			name = view.DefaultAccount
-		}
+		name := cmp.Or(n.Str(), view.DefaultAccount)
 		s, isBound := bound[name]
 		switch {
 		case n != nil && view.Open(o, n):
@@ -492,26 +469,21 @@ func ownKinds(p *lint.Pass) {
 	if len(all) == 0 || unlimited(p.Release) || bindsMissing(p.Release) {
 		return // there is nothing to compare with
 	}
-	report := func(severity lint.Severity, suffix string, missing []*crd.CRD) {
-		for _, c := range missing {
-			f := lint.On(c.Object, c.Object.Get("spec", "names", "plural"), "no role of an account in the components covers %s", c.Plural+suffix)
-			f = view.InGroup(f.As(severity), c).Because(p.Rule.ID + suffix)
-			p.Report(unbound(p.Release, f, c.Group, c.Plural+suffix))
-		}
+	report := func(c *crd.CRD, severity lint.Severity, suffix string) {
+		f := lint.On(c.Object, c.Object.Get("spec", "names", "plural"), "no role of an account in the components covers %s", c.Plural+suffix)
+		f = view.InGroup(f.As(severity), c).Because(p.Rule.ID + suffix)
+		p.Report(unbound(p.Release, f, c.Group, c.Plural+suffix))
 	}
-	var objects, statuses []*crd.CRD
 	for _, c := range p.Release.CRDs() {
 		if c.Plural == "" || strings.HasSuffix(c.Kind, contract.Suffix) {
 			continue // only Cluster API reads templates
 		}
-		if verbs, _, _ := allowed(all, c.Group, c.Plural); len(verbs) == 0 {
-			objects = append(objects, c)
-		} else if verbs, _, _ := allowed(all, c.Group, c.Plural+"/status"); len(verbs) == 0 && hasStatus(c) {
-			statuses = append(statuses, c)
+		if verbs, _, _ := view.Allowed(all, c.Group, c.Plural); len(verbs) == 0 {
+			report(c, lint.Warning, "")
+		} else if verbs, _, _ := view.Allowed(all, c.Group, c.Plural+"/status"); len(verbs) == 0 && hasStatus(c) {
+			report(c, lint.Info, "/status") // not all have something to say
 		}
 	}
-	report(lint.Warning, "", objects)
-	report(lint.Info, "/status", statuses) // not all have something to say
 	poolMachineRights(p, all)
 }
 
@@ -554,7 +526,7 @@ func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
 		var machines []*contract.Kind
 		managed := false
 		for _, k := range machinesOf(pool, kinds) {
-			if verbs, _, _ := allowed(all, k.Group, k.Plural); len(verbs) > 0 {
+			if verbs, _, _ := view.Allowed(all, k.Group, k.Plural); len(verbs) > 0 {
 				machines = append(machines, k)
 				managed = managed || len(lacking(verbs, createAndDelete)) == 0
 			}
@@ -580,12 +552,6 @@ var _ = accessRules.Add(lint.Rule{
 	Scope:  lint.ScopeRelease, Check: ownerFinalizers,
 })
 
-// has reports whether the schema of a kind may have a field.
-func has(k *contract.Kind, path ...string) bool {
-	_, presence := k.Judged.Schema.At(path...)
-	return presence != crd.Absent
-}
-
 // ownerFinalizers looks at control planes and pools: their controllers create
 // Machines, or machines of the provider, that they own.
 func ownerFinalizers(p *lint.Pass) {
@@ -594,7 +560,7 @@ func ownerFinalizers(p *lint.Pass) {
 		return
 	}
 	creates := func(group, resource string) bool {
-		verbs, _, _ := allowed(all, group, resource)
+		verbs, _, _ := view.Allowed(all, group, resource)
 		return verbs["create"] || verbs["*"]
 	}
 	kinds := p.Release.Roles()
@@ -602,15 +568,15 @@ func ownerFinalizers(p *lint.Pass) {
 		owns := false
 		switch {
 		case k.Template || k.Plural == "" || k.Judged == nil:
-		case k.Role == contract.ControlPlane && has(k, "spec", "machineTemplate"):
+		case k.Role == contract.ControlPlane && view.MayHave(k, "spec", "machineTemplate"):
 			owns = creates(view.CoreGroup, "machines")
-		case k.Role == contract.InfraMachinePool && has(k, "status", "infrastructureMachineKind"):
+		case k.Role == contract.InfraMachinePool && view.MayHave(k, "status", "infrastructureMachineKind"):
 			owns = slices.ContainsFunc(machinesOf(k, kinds), func(m *contract.Kind) bool { return creates(m.Group, m.Plural) })
 		}
 		if !owns {
 			continue
 		}
-		if verbs, _, _ := allowed(all, k.Group, k.Plural+"/finalizers"); !verbs["update"] && !verbs["*"] {
+		if verbs, _, _ := view.Allowed(all, k.Group, k.Plural+"/finalizers"); !verbs["update"] && !verbs["*"] {
 			p.On(k.Object, k.Object.Get("spec", "names", "plural"),
 				"no role of an account allows update on %s/finalizers, which the owner of Machines needs", k.Plural)
 		}
@@ -722,7 +688,7 @@ func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource,
 		return
 	}
 	list, complete := granted(p.Release)
-	if verbs, _, _ := allowed(list, group, resource); !complete || len(list) == 0 ||
+	if verbs, _, _ := view.Allowed(list, group, resource); !complete || len(list) == 0 ||
 		len(lacking(verbs, []string{verb})) == 0 {
 		return
 	}
@@ -759,7 +725,7 @@ func unbound(r *lint.Release, f lint.Finding, group, resource string) lint.Findi
 	list, _ := granted(r)
 	var largest *manifest.Object
 	for _, role := range view.Roles(r) {
-		verbs, _, _ := allowed([]*manifest.Object{role}, group, resource)
+		verbs, _, _ := view.Allowed([]*manifest.Object{role}, group, resource)
 		if len(verbs) > 0 && !slices.Contains(list, role) &&
 			(largest == nil || len(role.Get("rules").List()) > len(largest.Get("rules").List())) {
 			largest = role
