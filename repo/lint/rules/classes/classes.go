@@ -225,15 +225,11 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 	if mayMean(p.File, c, &r) {
 		return // it depends on the values of variables
 	}
-	var names []string
-	for _, o := range p.File.Objects() {
-		if o.Is(r.Group(), r.Kind) {
-			names = append(names, o.Name)
-		}
-	}
+	alike := phrase.Only(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(r.Group(), r.Kind) })
 	f := lint.On(c.Object, r.Node.Get("name"),
 		"%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
-	if len(names) > 0 {
+	if len(alike) > 0 {
+		names := phrase.List(alike, func(o *manifest.Object) string { return o.Name })
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
 	all := c.References()
@@ -399,15 +395,7 @@ var _ = classRules.Add(lint.Rule{
 	Check:  classTemplateValid,
 })
 
-func classTemplateValid(p *lint.Pass) {
-	templates := view.ClassTemplates(p.File)
-	checker := crd.Checker{Received: true}
-	for _, o := range p.File.Objects() {
-		if templates[o] {
-			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o), nil)
-		}
-	}
-}
+func classTemplateValid(p *lint.Pass) { view.MatchDefinitions(p, true) }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC008", Name: "class-worker-name", Severity: lint.Error, Proof: lint.APIServer,

@@ -113,19 +113,11 @@ var _ = variableRules.Add(lint.Rule{
 })
 
 func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
-	var first *yamldoc.Node
-	var names []string
 	for _, v := range c.Variables() {
 		if !v.Required || v.Default() != nil || v.Schema.Node == nil || v.Schema.Node.Get("description").Str() != "" || v.Name == "" {
 			continue
 		}
-		if first == nil {
-			first = v.Node.Get("name")
-		}
-		names = append(names, v.Name)
-	}
-	if first != nil {
-		p.On(c.Object, first, "required variables have no description: %s", strings.Join(names, ", "))
+		p.Report(lint.On(c.Object, v.Node.Get("name"), "required variable %s has no description", v.Name).Because(p.Rule.ID + view.Named(c.Object)))
 	}
 }
 
@@ -143,19 +135,9 @@ func variableMetadata(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 {
 		name = "metadata"
 	}
-	var first *yamldoc.Node
-	var names []string
 	for _, v := range c.Variables() {
-		f := v.Node.Field(name)
-		if f == nil {
-			continue
+		if f := v.Node.Field(name); f != nil {
+			p.Report(lint.On(c.Object, f.Key(), "variable %s uses the deprecated field %s", v.Name, name).Because(p.Rule.ID + view.Named(c.Object)))
 		}
-		if first == nil {
-			first = f.Key()
-		}
-		names = append(names, v.Name)
-	}
-	if first != nil {
-		p.On(c.Object, first, "the field %s is deprecated; these variables use it: %s", name, strings.Join(names, ", "))
 	}
 }

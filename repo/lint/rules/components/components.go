@@ -226,21 +226,10 @@ func fixedNamespace(p *lint.Pass) {
 		return
 	}
 	for _, o := range p.File.Objects() {
-		var first *yamldoc.Node
-		count := 0
 		for _, n := range textsWithNamespace(o) {
 			if view.Mentions(n.Str(), name) {
-				count++
-				first = cmp.Or(first, n)
+				p.Report(lint.On(o, n, "clusterctl does not replace the namespace %s in %q", name, n.Text()).Because(p.Rule.ID + view.Named(o)))
 			}
-		}
-		switch count {
-		case 0:
-		case 1:
-			p.On(o, first, "clusterctl does not replace the namespace %s in %q", name, first.Text())
-		default:
-			p.On(o, first, "clusterctl does not replace the namespace %s in %q and %s",
-				name, first.Text(), phrase.Count(count-1, "more value"))
 		}
 	}
 }
@@ -286,17 +275,12 @@ func certificateNames(p *lint.Pass, o *manifest.Object) {
 			continue
 		}
 		host, rest, _ := strings.Cut(name.Text(), ".")
-		f := lint.At(p.File, o.Doc, name, "")
-		f.Severity = lint.Warning
 		switch {
 		case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
-			f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text())
+			p.Report(lint.On(o, name, "the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text()).As(lint.Warning))
 		case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
-			f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text())
-		default:
-			continue
+			p.Report(lint.On(o, name, "clusterctl does not replace the namespace in %s, because no dot follows it", name.Text()).As(lint.Warning))
 		}
-		p.Report(f)
 	}
 }
 

@@ -1,7 +1,6 @@
 package components
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -94,15 +93,8 @@ func rawManifest(p *lint.Pass) {
 	if p.File.Text() == nil || !p.File.Healthy() {
 		return
 	}
-	var first *lint.Finding
-	more := 0
 	found := func(d *yamldoc.Document, n *yamldoc.Node, format string, args ...any) {
-		if first == nil {
-			f := lint.At(p.File, d, n, format, args...)
-			first = &f
-		} else {
-			more++
-		}
+		p.Report(lint.At(p.File, d, n, format, args...).Because(p.Rule.ID + p.File.Raw.Name))
 	}
 	chunks, _ := yamldoc.Split(p.File.Raw.Data)
 	for _, c := range chunks {
@@ -120,13 +112,6 @@ func rawManifest(p *lint.Pass) {
 			}
 		}
 	}
-	if first == nil {
-		return
-	}
-	if more > 0 {
-		first.Message += fmt.Sprintf(" (and %d more)", more)
-	}
-	p.Report(*first)
 }
 
 // rawObject reports what clusterctl refuses about an object because of the

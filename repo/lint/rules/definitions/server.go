@@ -52,10 +52,7 @@ func conversionNone(p *lint.Pass, k *contract.Kind) {
 // schemaDifference returns the first property that two schemas do not both
 // describe, or not with the same type.
 func schemaDifference(a, b *yamldoc.Node, path string) (string, bool) {
-	where := strings.TrimPrefix(path, ".")
-	if where == "" {
-		where = "their schemas"
-	}
+	where := cmp.Or(strings.TrimPrefix(path, "."), "their schemas")
 	if (crd.Schema{Node: a}).Type() != (crd.Schema{Node: b}).Type() {
 		return where, true
 	}

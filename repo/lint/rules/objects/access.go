@@ -399,8 +399,7 @@ func missingRole(p *lint.Pass) {
 	for _, o := range all.Objects {
 		if o.Is(view.RbacGroup, "ClusterRole") && aggregatesNothing(all, o) {
 			f := lint.On(o, view.Nearest(o, "aggregationRule"), "no ClusterRole of the components has the labels that %s aggregates", o.Name)
-			f.Severity = lint.Warning // other providers may bring one
-			p.Report(f)
+			p.Report(f.As(lint.Warning)) // other providers may bring one
 		}
 		if o.Group != view.RbacGroup || !view.IsBinding(o) {
 			continue
@@ -409,8 +408,7 @@ func missingRole(p *lint.Pass) {
 			name, space := s.Get("name"), s.Get("namespace").Str()
 			if s.Get("kind").Str() == "ServiceAccount" && name.Str() != "" && name.Str() != view.DefaultAccount && all.Find("", "ServiceAccount", name.Str()) == nil && all.Find("", "Namespace", space) != nil && len(all.Kind("", "ServiceAccount")) > 0 && !view.Open(o, name) {
 				f := lint.On(o, name, "the ServiceAccount %s is not in the components", name.Str()).Lacks("ServiceAccount " + name.Str())
-				f.Severity = lint.Warning // a controller may create it
-				p.Report(f)
+				p.Report(f.As(lint.Warning)) // a controller may create it
 			}
 		}
 		n := o.Get("roleRef", "name")

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -101,10 +102,7 @@ func reportNames(p *lint.Pass) {
 			if problem.Rule == "NAME003" {
 				n = e.typ
 			}
-			if n == nil {
-				n = e.all
-			}
-			p.Report(lint.At(p.Config, e.doc, n, "%s", problem.Message))
+			p.Report(lint.At(p.Config, e.doc, cmp.Or(n, e.all), "%s", problem.Message))
 		}
 	}
 }

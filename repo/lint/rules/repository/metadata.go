@@ -509,26 +509,12 @@ func earlierSeriesMissing(p *lint.Pass) {
 		return
 	}
 	newest := s.newest()
-	missing := map[string][]string{}
-	var order []string
-	for _, r := range s.releases[:len(s.releases)-1] {
-		if series := r.Parsed.Series(); newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil &&
-			series != newest.Parsed.Series() {
-			if missing[series] == nil {
-				order = append(order, series)
-			}
-			missing[series] = append(missing[series], r.Version)
-		}
-	}
-	if len(order) == 0 {
-		return
-	}
-	f := atSeries(newest.Metadata, "")
-	for _, series := range order {
-		versions := missing[series]
-		f.Message = fmt.Sprintf("series %s is missing, so clusterctl upgrade plan fails for users of %s",
-			series, versions[len(versions)-1])
-		p.Report(f)
+	missing := phrase.Only(s.releases, func(r *lint.Release) bool {
+		return newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil && r.Parsed.Series() != newest.Parsed.Series()
+	})
+	for _, of := range phrase.Groups(missing, func(r *lint.Release) string { return r.Parsed.Series() }) {
+		last := of[len(of)-1]
+		p.Report(atSeries(newest.Metadata, "series %s is missing, so clusterctl upgrade plan fails for users of %s", last.Parsed.Series(), last.Version))
 	}
 }
 
@@ -691,9 +677,7 @@ func metadataVariable(p *lint.Pass) {
 	var report func(n *yamldoc.Node, severity lint.Severity)
 	report = func(n *yamldoc.Node, severity lint.Severity) {
 		if strings.Contains(n.Str(), "${") {
-			f := lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text(), layouts.MetadataFile)
-			f.Severity = severity
-			p.Report(f)
+			p.Report(lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text(), layouts.MetadataFile).As(severity))
 		}
 		for i := range n.Fields() {
 			if f := &n.Fields()[i]; n.Field(f.Name) == f {

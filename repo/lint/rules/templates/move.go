@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,10 +129,7 @@ func unowned(p *lint.Pass) {
 				if !own || n.Global || reason(n).Cause == move.NotOwned {
 					f.Severity = lint.Warning // the contract is about objects of providers, and what they own by name
 				}
-				first := reason(n).Object
-				if first == nil {
-					first = n.Object
-				}
+				first := cmp.Or(reason(n).Object, n.Object)
 				if reason(n).Cause == move.Unowned {
 					f = f.Because("owner of " + first.Name + " in " + p.File.Raw.Name) // two templates of one owner
 				}
@@ -254,9 +252,6 @@ var _ = moveRules.Add(lint.Rule{
 
 func labelSaysNo(p *lint.Pass, o *manifest.Object) {
 	labels := o.Get("metadata", "labels")
-	if labels == nil {
-		return
-	}
 	for _, label := range moveLabels {
 		if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text())) {
 			p.On(o, value, "the label %s moves the %s regardless of its value", label, moved(o))

@@ -258,9 +258,7 @@ func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
 		p.Report(lint.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references").Because(
 			view.FieldOf(o, "spec.topology"), view.FieldOf(o, "spec.infrastructureRef"), view.FieldOf(o, "spec.controlPlaneRef")))
 	case topology && explicit != nil && !view.Blank(explicit.Value):
-		f := lint.On(o, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name)
-		f.Severity = lint.Warning
-		p.Report(f)
+		p.Report(lint.On(o, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name).As(lint.Warning))
 	}
 }
 
@@ -417,12 +415,8 @@ func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
 	}
 	set := map[string]bool{}
 	t.values(list, func(name, _ *yamldoc.Node, _ *clusterclass.Variable) { set[name.Text()] = true })
-	var unset []string
-	for _, v := range t.class.Variables() {
-		if !set[v.Name] {
-			unset = append(unset, v.Name)
-		}
-	}
+	names := phrase.List(t.class.Variables(), func(v clusterclass.Variable) string { return v.Name })
+	unset := phrase.Only(names, func(name string) bool { return !set[name] })
 	t.values(list, func(name, _ *yamldoc.Node, definition *clusterclass.Variable) {
 		if definition != nil {
 			return
@@ -445,19 +439,16 @@ var _ = topologyRules.Add(lint.Rule{
 	Kinds:  rendered, Check: perTopology(variableValue),
 })
 
-func variableValue(p *lint.Pass, t *topology) {
-	t.values(t.node.Get("variables"), func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
-		checkValue(p, t, value, definition)
-	})
-}
+func variableValue(p *lint.Pass, t *topology) { checkValues(p, t, t.node.Get("variables")) }
 
-// checkValue compares the value of a variable with its definition.
-func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clusterclass.Variable) {
-	if definition == nil || value == nil || value.Kind == yamldoc.Null && definition.Default() != nil {
-		return
-	}
+// checkValues compares the values in a list with the definitions of their variables.
+func checkValues(p *lint.Pass, t *topology, list *yamldoc.Node) {
 	checker := crd.Checker{Filled: true}
-	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name), func(crd.Violation) []string { return nil })
+	t.values(list, func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
+		if definition != nil && value != nil && (value.Kind != yamldoc.Null || definition.Default() == nil) {
+			view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name), nil)
+		}
+	})
 }
 
 var _ = topologyRules.Add(lint.Rule{
@@ -473,9 +464,7 @@ func variableOverride(p *lint.Pass, t *topology) {
 	for _, part := range t.parts() {
 		list := part.Get("variables", "overrides")
 		reportUnknown(p, t, list)
-		t.values(list, func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
-			checkValue(p, t, value, definition)
-		})
+		checkValues(p, t, list)
 	}
 }
 
