@@ -118,7 +118,8 @@ type Rule struct {
 }
 
 // Family is a group of rules about one subject. Packages of rules have one as a
-// variable and add every rule to it, in a declaration directly above its check.
+// variable and add every rule to it, in a declaration directly above its check, which is in the
+// declaration itself if it is short.
 type Family struct {
 	// Prefix begins the IDs.
 	Prefix string

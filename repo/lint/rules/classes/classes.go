@@ -445,16 +445,14 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateMachineHealthCheckClasses",
 	Why:    "The API server refuses the class, because a health check needs machines.",
 	Fix:    "Add spec.controlPlane.machineInfrastructure and its template, or remove the health check.",
-	Check:  eachClass(classHealthCheckMachines),
-})
-
-func classHealthCheckMachines(p *lint.Pass, c *clusterclass.Class) {
-	for _, h := range c.HealthChecks() {
-		if h.ControlPlane && h.Defined() && c.MachineInfrastructure().Node == nil {
-			p.On(c.Object, h.Node, "the control plane has a health check but no machineInfrastructure")
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, h := range c.HealthChecks() {
+			if h.ControlPlane && h.Defined() && c.MachineInfrastructure().Node == nil {
+				p.On(c.Object, h.Node, "the control plane has a health check but no machineInfrastructure")
+			}
 		}
-	}
-}
+	}),
+})
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC010", Name: "class-startup-timeout", Severity: lint.Error, Proof: lint.APIServer,
@@ -462,17 +460,15 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateMachineHealthCheckNodeStartupTimeoutSeconds",
 	Why:    "The API server refuses the class.",
 	Fix:    "Use 30 seconds or more, or 0 to disable the timeout.",
-	Check:  eachClass(classStartupTimeout),
-})
-
-func classStartupTimeout(p *lint.Pass, c *clusterclass.Class) {
-	for _, h := range c.HealthChecks() {
-		n := h.NodeStartupTimeout
-		if seconds, ok := view.Seconds(n); ok && seconds != 0 && seconds < 30 && !sampled(c.Object, n) {
-			p.On(c.Object, n, "the startup timeout is %s; it must be 0 or at least 30 seconds", n.Text())
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, h := range c.HealthChecks() {
+			n := h.NodeStartupTimeout
+			if seconds, ok := view.Seconds(n); ok && seconds != 0 && seconds < 30 && !sampled(c.Object, n) {
+				p.On(c.Object, n, "the startup timeout is %s; it must be 0 or at least 30 seconds", n.Text())
+			}
 		}
-	}
-}
+	}),
+})
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC011", Name: "class-int-or-percent", Severity: lint.Error, Proof: lint.APIServer,
@@ -513,22 +509,20 @@ var _ = classRules.Add(lint.Rule{
 	Source: classCRD,
 	Why:    "The API server refuses the class.",
 	Fix:    `Write a string such as "[3-5]".`,
-	Check:  eachClass(classUnhealthyRange),
-})
-
-func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
-	for _, h := range c.HealthChecks() {
-		switch n := h.UnhealthyRange; {
-		case !n.Is(yamldoc.String) || sampled(c.Object, n):
-		case !unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32:
-			p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text())
-		case view.Reversed(n):
-			f := lint.On(c.Object, n, "the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text()).As(lint.Warning)
-			f.Fix = "Write the smaller number first."
-			p.Report(f)
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, h := range c.HealthChecks() {
+			switch n := h.UnhealthyRange; {
+			case !n.Is(yamldoc.String) || sampled(c.Object, n):
+			case !unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32:
+				p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text())
+			case view.Reversed(n):
+				f := lint.On(c.Object, n, "the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text()).As(lint.Warning)
+				f.Fix = "Write the smaller number first."
+				p.Report(f)
+			}
 		}
-	}
-}
+	}),
+})
 
 var unhealthyRange = phrase.Pattern(`^\[[0-9]+-[0-9]+\]$`)
 
@@ -538,14 +532,12 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class. Unlike the templates of patches, naming templates cannot call sprig functions.",
 	Fix:    "Use .cluster.name and .random, and for workers .machineDeployment.topologyName or .machinePool.topologyName.",
-	Check:  each((*clusterclass.Class).Namings, classNamingTemplate),
+	Check: each((*clusterclass.Class).Namings, func(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
+		if _, err := n.Render(n.Template.Text()); err != nil && !sampled(c.Object, n.Template) {
+			p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
+		}
+	}),
 })
-
-func classNamingTemplate(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
-	if _, err := n.Render(n.Template.Text()); err != nil && !sampled(c.Object, n.Template) {
-		p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC014", Name: "class-naming-result", Severity: lint.Error, Proof: lint.APIServer,
@@ -553,18 +545,16 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class.",
 	Fix:    `Use only lower-case letters, digits, "-" and ".".`,
-	Check:  each((*clusterclass.Class).Namings, classNamingResult),
+	Check: each((*clusterclass.Class).Namings, func(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
+		name, err := n.Render(n.Template.Text())
+		if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
+			return
+		}
+		if problem := clusterclass.Unnamed(name); problem != "" {
+			p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
+		}
+	}),
 })
-
-func classNamingResult(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
-	name, err := n.Render(n.Template.Text())
-	if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
-		return
-	}
-	if problem := clusterclass.Unnamed(name); problem != "" {
-		p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC015", Name: "class-kubernetes-versions", Severity: lint.Error, Proof: lint.APIServer,
@@ -774,17 +764,15 @@ var _ = classRules.Add(lint.Rule{
 	Source: "Cluster API book, Version support; CustomResourceDefinition of ClusterClass",
 	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses it once Cluster API stops serving v1beta1 in 2027.",
 	Fix:    "Convert the class to v1beta2; some fields have other names there.",
-	Check:  eachClass(classAPIVersion),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
+			f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
+			f.Object = "" // one finding for the classes of a release
+			f.Fix = view.Renamed(c.Object)
+			p.Report(f.Perhaps(view.VersionOf(c.Object)))
+		}
+	}),
 })
-
-func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
-	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
-		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
-		f.Object = "" // one finding for the classes of a release
-		f.Fix = view.Renamed(c.Object)
-		p.Report(f.Perhaps(view.VersionOf(c.Object)))
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC021", Name: "class-field-of-other-version", Severity: lint.Error, Proof: lint.APIServer,
@@ -844,15 +832,13 @@ var _ = classRules.Add(lint.Rule{
 	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation and Upgrade Plan Runtime Extensions",
 	Why:    "Cluster API registers extensions only under such names. It never finds this one, and clusters of the class cannot be upgraded.",
 	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
-	Check:  eachClass(classUpgradePlan),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		n := c.Spec.Get("upgrade", "external", "generateUpgradePlanExtension")
+		if n.Is(yamldoc.String) && n.Text() != "" && !isHandler(n.Text()) && !sampled(c.Object, n) {
+			p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text())
+		}
+	}),
 })
-
-func classUpgradePlan(p *lint.Pass, c *clusterclass.Class) {
-	n := c.Spec.Get("upgrade", "external", "generateUpgradePlanExtension")
-	if n.Is(yamldoc.String) && n.Text() != "" && !isHandler(n.Text()) && !sampled(c.Object, n) {
-		p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text())
-	}
-}
 
 // isHandler reports whether a text has the form under which Cluster API registers
 // the handlers of extensions.
@@ -899,17 +885,15 @@ var _ = classRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 	Why:    "clusterctl looks for the class in exactly this namespace. With quotes inside quotes, the namespace consists of two quotes.",
 	Fix:    "Write a default that is a namespace, without inner quotes. In v1beta1 it may be empty: ${CLUSTER_CLASS_NAMESPACE:=\"\"}, with no quotes around it.",
-	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(classNamespaceQuoted),
-})
-
-func classNamespaceQuoted(p *lint.Pass, o *manifest.Object) {
-	if !o.Is(clusterclass.Group, "Cluster") {
-		return
-	}
-	topology := o.Get("spec", "topology")
-	for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
-		if n.Is(yamldoc.String) && n.Text() != "" && !layouts.IsDNSLabel(n.Text()) {
-			p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text())
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if !o.Is(clusterclass.Group, "Cluster") {
+			return
 		}
-	}
-}
+		topology := o.Get("spec", "topology")
+		for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
+			if n.Is(yamldoc.String) && n.Text() != "" && !layouts.IsDNSLabel(n.Text()) {
+				p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text())
+			}
+		}
+	}),
+})

@@ -109,17 +109,15 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with variables",
 	Why:    "Users must set the variable in every Cluster, and the schema is where they look for its meaning.",
 	Fix:    "Add a description to the schema, or a default.",
-	Check:  eachClass(variableUndescribed),
-})
-
-func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
-	for _, v := range c.Variables() {
-		if !v.Required || v.Default() != nil || v.Schema.Node == nil || v.Schema.Node.Get("description").Str() != "" || v.Name == "" {
-			continue
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, v := range c.Variables() {
+			if !v.Required || v.Default() != nil || v.Schema.Node == nil || v.Schema.Node.Get("description").Str() != "" || v.Name == "" {
+				continue
+			}
+			p.Report(lint.On(c.Object, v.Node.Get("name"), "required variable %s has no description", v.Name).Because(p.Rule.ID + view.Named(c.Object)))
 		}
-		p.Report(lint.On(c.Object, v.Node.Get("name"), "required variable %s has no description", v.Name).Because(p.Rule.ID + view.Named(c.Object)))
-	}
-}
+	}),
+})
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV013", Name: "variable-metadata", Severity: lint.Info, Proof: lint.Contract,
@@ -127,17 +125,15 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "cluster-api api/core/v1beta2, ClusterClassVariable",
 	Why:    "The other field is deprecated and will be removed together with v1beta1.",
 	Fix:    "Move labels and annotations to schema.openAPIV3Schema.x-metadata.",
-	Check:  eachClass(variableMetadata),
-})
-
-func variableMetadata(p *lint.Pass, c *clusterclass.Class) {
-	name := "deprecatedV1Beta1Metadata"
-	if c.Version == clusterclass.V1Beta1 {
-		name = "metadata"
-	}
-	for _, v := range c.Variables() {
-		if f := v.Node.Field(name); f != nil {
-			p.Report(lint.On(c.Object, f.Key(), "variable %s uses the deprecated field %s", v.Name, name).Because(p.Rule.ID + view.Named(c.Object)))
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		name := "deprecatedV1Beta1Metadata"
+		if c.Version == clusterclass.V1Beta1 {
+			name = "metadata"
 		}
-	}
-}
+		for _, v := range c.Variables() {
+			if f := v.Node.Field(name); f != nil {
+				p.Report(lint.On(c.Object, f.Key(), "variable %s uses the deprecated field %s", v.Name, name).Because(p.Rule.ID + view.Named(c.Object)))
+			}
+		}
+	}),
+})

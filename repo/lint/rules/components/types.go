@@ -187,19 +187,17 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "apimachinery pkg/runtime/converter.go, fromUnstructured",
 	Why:    "The API server gets a different number: a value that is too large for the field overflows when clusterctl converts the object.",
 	Fix:    "Use a number in the range that the API documents.",
-	Kinds:  view.Substituted, Check: view.EachObject(numberWraps),
-})
-
-func numberWraps(p *lint.Pass, o *manifest.Object) {
-	if o.Kind == view.ClusterKind {
-		return
-	}
-	view.Misfits(o, func(problem gotypes.Problem) {
-		// Numbers that no field can hold are the business of another rule.
-		if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok &&
-			-view.MaxExact <= i && i <= view.MaxExact {
-			p.On(o, problem.Node,
-				"%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
+	Kinds:  view.Substituted, Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if o.Kind == view.ClusterKind {
+			return
 		}
-	})
-}
+		view.Misfits(o, func(problem gotypes.Problem) {
+			// Numbers that no field can hold are the business of another rule.
+			if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok &&
+				-view.MaxExact <= i && i <= view.MaxExact {
+				p.On(o, problem.Node,
+					"%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
+			}
+		})
+	}),
+})

@@ -89,17 +89,15 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: the name must have the format of CalculateCRDName",
 	Why:    "Every object that refers to this kind fails to reconcile, because Cluster API finds the CRD by its computed name. The annotation only affects clusterctl.",
 	Fix:    "Rename the CRD and remove the annotation.",
-	Check:  eachKind(skippedNameCheck),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		n := k.Object.Get("metadata", "annotations", skipNameCheck)
+		if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
+			f := lint.At(p.File, k.Object.Doc, n,
+				"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.RoleName(), want)
+			view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
+		}
+	}),
 })
-
-func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
-	n := k.Object.Get("metadata", "annotations", skipNameCheck)
-	if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
-		f := lint.At(p.File, k.Object.Doc, n,
-			"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.RoleName(), want)
-		view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD004", Name: "list-kind", Severity: lint.Error, Proof: lint.Contract,
@@ -107,20 +105,18 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: the list resource MUST be named <Kind>List",
 	Why:    "Clients list objects as KINDList and do not find them under another name.",
 	Fix:    "Set spec.names.listKind to the kind followed by List, or remove it.",
-	Check:  eachKind(listKind),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
+			return
+		}
+		at := k.Object.Get("spec", "names", "listKind")
+		f := lint.On(k.Object, at, "the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
+		if contract.CRDName(k.Group, strings.TrimSuffix(k.ListKind, "List")) == k.Object.Name {
+			f = f.Perhaps(k.Object.Name) // the kind is wrong, not the list
+		}
+		view.Settle(p, k.Object, f, view.Within(at)...)
+	}),
 })
-
-func listKind(p *lint.Pass, k *contract.Kind) {
-	if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
-		return
-	}
-	at := k.Object.Get("spec", "names", "listKind")
-	f := lint.On(k.Object, at, "the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
-	if contract.CRDName(k.Group, strings.TrimSuffix(k.ListKind, "List")) == k.Object.Name {
-		f = f.Perhaps(k.Object.Name) // the kind is wrong, not the list
-	}
-	view.Settle(p, k.Object, f, view.Within(at)...)
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD005", Name: "definition-version", Severity: lint.Error, Proof: lint.APIServer,
@@ -128,16 +124,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes deprecation guide, v1.22",
 	Why:    "The installation stops: no supported API server serves other versions.",
 	Fix:    "Convert the CRD to apiextensions.k8s.io/v1, the version that controller-gen writes.",
-	Check:  eachKind(definitionVersion),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Object.Version != "v1" {
+			at := view.Nearest(k.Object, "apiVersion")
+			view.Settle(p, k.Object, lint.On(k.Object, at, "Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version).
+				Because("CRDs in "+k.Object.Version), view.Within(at)...)
+		}
+	}),
 })
-
-func definitionVersion(p *lint.Pass, k *contract.Kind) {
-	if k.Object.Version != "v1" {
-		at := view.Nearest(k.Object, "apiVersion")
-		view.Settle(p, k.Object, lint.On(k.Object, at, "Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version).
-			Because("CRDs in "+k.Object.Version), view.Within(at)...)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD006", Name: "storage-version", Severity: lint.Error, Proof: lint.APIServer,
@@ -186,16 +180,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, All resources: scope",
 	Why:    "Cluster API does not find the object, because it looks in the namespace of the object that refers to it.",
 	Fix:    "Set spec.scope to Namespaced.",
-	Check:  eachKind(definitionScope),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Role.Referenced() && k.Scope != "Namespaced" {
+			at := view.Nearest(k.Object, "spec", "scope")
+			f := lint.On(k.Object, at, "%s has the role %s and must be Namespaced", k.Kind, k.RoleName())
+			view.Settle(p, k.Object, f.Because("scope of "+k.Object.Name), view.Within(at)...)
+		}
+	}),
 })
-
-func definitionScope(p *lint.Pass, k *contract.Kind) {
-	if k.Role.Referenced() && k.Scope != "Namespaced" {
-		at := view.Nearest(k.Object, "spec", "scope")
-		f := lint.On(k.Object, at, "%s has the role %s and must be Namespaced", k.Kind, k.RoleName())
-		view.Settle(p, k.Object, f.Because("scope of "+k.Object.Name), view.Within(at)...)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD009", Name: "type-and-object-meta", Severity: lint.Error, Proof: lint.Contract,
@@ -237,22 +229,20 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + "; internal/contract/version.go, GetContractVersion",
 	Why:    `Every object that refers to this kind fails to reconcile: "cannot find any versions matching contract versions".`,
 	Fix:    "Add the label cluster.x-k8s.io/v1beta2: VERSION to the CRD, usually with labels in config/crd/kustomization.yaml. Templates need it as well.",
-	Check:  eachKind(contractLabelMissing),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if !k.Role.Referenced() || k.Chosen != "" {
+			return
+		}
+		want := p.Profile.Contracts()
+		at := cmp.Or(labelNode(k, want[0]), view.Nearest(k.Object, "metadata", "labels"))
+		labels := phrase.List(want, contract.Contract.Label)
+		f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
+		if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
+			f = f.Because("label of all CRDs")
+		}
+		view.Settle(p, k.Object, f, view.Within(at)...)
+	}),
 })
-
-func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
-	if !k.Role.Referenced() || k.Chosen != "" {
-		return
-	}
-	want := p.Profile.Contracts()
-	at := cmp.Or(labelNode(k, want[0]), view.Nearest(k.Object, "metadata", "labels"))
-	labels := phrase.List(want, contract.Contract.Label)
-	f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
-	if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
-		f = f.Because("label of all CRDs")
-	}
-	view.Settle(p, k.Object, f, view.Within(at)...)
-}
 
 // separated reports whether a label value has an element that looks like several
 // versions with another separator.
@@ -280,15 +270,13 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not have.",
 	Fix:    "List only versions of spec.versions in the label.",
-	Check:  eachKind(contractVersionMissing),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if label, version, ok := chosen(k); ok && version == nil {
+			f := lint.On(k.Object, label, "Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
+			view.Settle(p, k.Object, view.Unversioned(p, f, k.CRD, k.Chosen), view.Within(label)...)
+		}
+	}),
 })
-
-func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
-	if label, version, ok := chosen(k); ok && version == nil {
-		f := lint.On(k.Object, label, "Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
-		view.Settle(p, k.Object, view.Unversioned(p, f, k.CRD, k.Chosen), view.Within(label)...)
-	}
-}
 
 func versionNames(k *contract.Kind) string {
 	return strings.Join(phrase.List(k.Versions, func(v crd.Version) string { return v.Name }), ", ")
@@ -300,15 +288,13 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not serve.",
 	Fix:    "Serve the version, or remove it from the label.",
-	Check:  eachKind(contractVersionServed),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if label, version, ok := chosen(k); ok && version != nil && !version.Served && served(k) {
+			f := lint.At(p.File, k.Object.Doc, label, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
+			view.Settle(p, k.Object, f, label, version.Node.Get("served"))
+		}
+	}),
 })
-
-func contractVersionServed(p *lint.Pass, k *contract.Kind) {
-	if label, version, ok := chosen(k); ok && version != nil && !version.Served && served(k) {
-		f := lint.At(p.File, k.Object.Doc, label, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
-		view.Settle(p, k.Object, f, label, version.Node.Get("served"))
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD013", Name: "stale-contract-version", Severity: lint.Warning, Proof: lint.Contract,
@@ -391,16 +377,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "internal/contract/version.go, GetLatestContractAndAPIVersionFromContract",
 	Why:    "Cluster API ignores an empty label and uses an older contract.",
 	Fix:    "List the versions that implement the contract, or remove the label.",
-	Check:  eachKind(emptyContractLabel),
-})
-
-func emptyContractLabel(p *lint.Pass, k *contract.Kind) {
-	for _, c := range contract.Accepted {
-		if label := labelNode(k, c); label != nil && label.Str() == "" && k.Chosen != "" {
-			view.Accuse(p, k, label, 0, "the label %s is empty, so Cluster API uses contract %s", c.Label(), k.Contract)
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for _, c := range contract.Accepted {
+			if label := labelNode(k, c); label != nil && label.Str() == "" && k.Chosen != "" {
+				view.Accuse(p, k, label, 0, "the label %s is empty, so Cluster API uses contract %s", c.Label(), k.Contract)
+			}
 		}
-	}
-}
+	}),
+})
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD016", Name: "contract-label-separator", Severity: lint.Error, Proof: lint.Contract,
@@ -408,16 +392,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": the value is an underscore-delimited list",
 	Why:    "Objects fail to reconcile: Cluster API reads the whole string as one version, which does not exist.",
 	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2, and list only versions that the CRD has.",
-	Check:  eachKind(contractLabelSeparator),
-})
-
-func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
-	for _, c := range contract.Accepted {
-		if label := labelNode(k, c); separated(k, label.Str()) {
-			view.Accuse(p, k, label, 0, "%q is not a list of versions separated by underscores", label.Text())
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for _, c := range contract.Accepted {
+			if label := labelNode(k, c); separated(k, label.Str()) {
+				view.Accuse(p, k, label, 0, "%q is not a list of versions separated by underscores", label.Text())
+			}
 		}
-	}
-}
+	}),
+})
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD018", Name: "mixed-contracts", Severity: lint.Info, Proof: lint.Practice,
@@ -425,23 +407,21 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "metadata.yaml names one contract per series",
 	Why:    "The contract in metadata.yaml is wrong for some of the kinds.",
 	Fix:    "List the version of each kind in the label of the contract in metadata.yaml, and in no other label.",
-	Check:  mixedContracts,
-})
-
-func mixedContracts(p *lint.Pass) {
-	var first *contract.Kind
-	for _, k := range view.Definitions(p) {
-		switch {
-		case !k.Role.Referenced() || k.Chosen == "":
-		case first == nil:
-			first = k
-		case k.Contract != first.Contract:
-			label := labelNode(k, k.Contract)
-			f := lint.On(k.Object, label, "%s implements contract %s, but %s implements %s", k.Kind, k.Contract, first.Kind, first.Contract).Because(p.Rule.ID)
-			view.Settle(p, k.Object, f, view.Within(label)...)
+	Check: func(p *lint.Pass) {
+		var first *contract.Kind
+		for _, k := range view.Definitions(p) {
+			switch {
+			case !k.Role.Referenced() || k.Chosen == "":
+			case first == nil:
+				first = k
+			case k.Contract != first.Contract:
+				label := labelNode(k, k.Contract)
+				f := lint.On(k.Object, label, "%s implements contract %s, but %s implements %s", k.Kind, k.Contract, first.Kind, first.Contract).Because(p.Rule.ID)
+				view.Settle(p, k.Object, f, view.Within(label)...)
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD019", Name: "category", Severity: lint.Info, Proof: lint.Contract,
@@ -449,16 +429,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: categories=cluster-api",
 	Why:    `"kubectl get cluster-api" does not show the objects.`,
 	Fix:    "Add the marker +kubebuilder:resource:categories=cluster-api.",
-	Check:  eachKind(category),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Role.Referenced() && !yamldoc.Has(k.Object.Get("spec", "names", "categories").List(), "cluster-api") {
+			at := view.Nearest(k.Object, "spec", "names", "categories")
+			f := lint.On(k.Object, at, "%s is missing in the category cluster-api", k.Kind).Because(p.Rule.ID)
+			view.Settle(p, k.Object, f, view.Within(at)...)
+		}
+	}),
 })
-
-func category(p *lint.Pass, k *contract.Kind) {
-	if k.Role.Referenced() && !yamldoc.Has(k.Object.Get("spec", "names", "categories").List(), "cluster-api") {
-		at := view.Nearest(k.Object, "spec", "names", "categories")
-		f := lint.On(k.Object, at, "%s is missing in the category cluster-api", k.Kind).Because(p.Rule.ID)
-		view.Settle(p, k.Object, f, view.Within(at)...)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD020", Name: "status-subresource", Severity: lint.Warning, Proof: lint.Contract,
@@ -466,19 +444,17 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: +kubebuilder:subresource:status",
 	Why:    "Users can overwrite the status, and controllers cannot update it separately.",
 	Fix:    "Add the marker +kubebuilder:subresource:status.",
-	Check:  eachKind(statusSubresource),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if !k.Role.Referenced() || k.Template || k.Judged == nil {
+			return
+		}
+		if _, presence := k.Judged.Schema.At("status"); presence == crd.Present &&
+			k.Judged.Subresources.Get("status") == nil {
+			view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0,
+				"%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
+		}
+	}),
 })
-
-func statusSubresource(p *lint.Pass, k *contract.Kind) {
-	if !k.Role.Referenced() || k.Template || k.Judged == nil {
-		return
-	}
-	if _, presence := k.Judged.Schema.At("status"); presence == crd.Present &&
-		k.Judged.Subresources.Get("status") == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0,
-			"%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD021", Name: "conditions", Severity: lint.Warning, Proof: lint.Contract,
@@ -500,19 +476,17 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
 	Why:    "Two controllers that use server-side apply overwrite each other's conditions.",
 	Fix:    "Add the markers +listType=map and +listMapKey=type, and make type required, as in metav1.Condition.",
-	Check:  conditionsMap,
-})
-
-func conditionsMap(p *lint.Pass) {
-	for _, k := range reporting(p) {
-		s, presence := k.Judged.Schema.At("status", "conditions")
-		if k.Contract == contract.V1Beta2 && presence == crd.Present && s.Type() == "array" &&
-			(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
-			f := lint.On(k.Object, s.Node, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name).Because(p.Rule.ID)
-			view.Settle(p, k.Object, f, view.Within(s.Node)...)
+	Check: func(p *lint.Pass) {
+		for _, k := range reporting(p) {
+			s, presence := k.Judged.Schema.At("status", "conditions")
+			if k.Contract == contract.V1Beta2 && presence == crd.Present && s.Type() == "array" &&
+				(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
+				f := lint.On(k.Object, s.Node, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name).Because(p.Rule.ID)
+				view.Settle(p, k.Object, f, view.Within(s.Node)...)
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD029", Name: "terminal-failures", Severity: lint.Error, Proof: lint.Contract,

@@ -142,13 +142,11 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": Kubernetes API deprecation policy",
 	Why:    "Users do not see how stable the API is, and Cluster API and kubectl prefer any other version: names of another form have the lowest priority.",
 	Fix:    "Name the version v, a number, and alpha or beta with a number for those that are not stable.",
-	Check:  eachKind(versionNamesFollow),
-})
-
-func versionNamesFollow(p *lint.Pass, k *contract.Kind) {
-	for i := range k.Versions {
-		if v := &k.Versions[i]; k.Role.Referenced() && v.Served && !contract.IsVersion(v.Name) {
-			alike(p, k, "", k.Kind, v.Node.Get("name"), "the version %s does not follow the names of Kubernetes", v.Name)
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for i := range k.Versions {
+			if v := &k.Versions[i]; k.Role.Referenced() && v.Served && !contract.IsVersion(v.Name) {
+				alike(p, k, "", k.Kind, v.Node.Get("name"), "the version %s does not follow the names of Kubernetes", v.Name)
+			}
 		}
-	}
-}
+	}),
+})

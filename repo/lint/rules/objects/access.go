@@ -64,18 +64,16 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section All resources: API group",
 	Why:    "No cluster comes up: Cluster API only has access to groups of cluster.x-k8s.io and can neither read nor own these objects.",
 	Fix:    "Add a ClusterRole with the label " + aggregate + `: "true" that allows the resources.`,
-	Scope:  lint.ScopeRelease, Check: aggregationRole,
-})
-
-func aggregationRole(p *lint.Pass) {
-	aggregated := labelled(p.Release, aggregate)
-	for _, k := range foreignKinds(p) {
-		if verbs, _, _ := view.Allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
-			p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		aggregated := labelled(p.Release, aggregate)
+		for _, k := range foreignKinds(p) {
+			if verbs, _, _ := view.Allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
+				f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
+				p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC002", Name: "aggregation-label", Severity: lint.Error, Proof: lint.Contract,
@@ -83,23 +81,21 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster contract, section All resources: API group; Kubernetes documentation, Aggregated ClusterRoles",
 	Why:    "The role is ignored, because Cluster API only aggregates roles with exactly this value.",
 	Fix:    `Write "true", in quotes.`,
-	Check:  view.EachObject(aggregationLabel),
-})
-
-func aggregationLabel(p *lint.Pass, o *manifest.Object) {
-	if !o.Is(view.RbacGroup, "ClusterRole") {
-		return
-	}
-	labels := []string{aggregate}
-	for _, row := range aggregates {
-		labels = append(labels, row.label)
-	}
-	for _, label := range labels {
-		if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
-			p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if !o.Is(view.RbacGroup, "ClusterRole") {
+			return
 		}
-	}
-}
+		labels := []string{aggregate}
+		for _, row := range aggregates {
+			labels = append(labels, row.label)
+		}
+		for _, label := range labels {
+			if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
+				p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
+			}
+		}
+	}),
+})
 
 var (
 	readAndChange   = []string{"get", "list", "patch", "update", "watch"}
@@ -666,15 +662,13 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "BootstrapConfig contract, bootstrap data secret; ControlPlane contract, Cluster kubeconfig management",
 	Why:    "Machines never start, because no controller may write their bootstrap data, or Cluster API cannot reach the new cluster, because its kubeconfig is missing.",
 	Fix:    "Allow create, get, list, patch, update and watch for secrets.",
-	Scope:  lint.ScopeRelease, Check: writesSecrets,
-})
-
-func writesSecrets(p *lint.Pass) {
-	lacksRight(p, func(k *contract.Kind) bool {
-		return !k.Template && (k.Role == contract.BootstrapConfig || k.Role == contract.ControlPlane)
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		lacksRight(p, func(k *contract.Kind) bool {
+			return !k.Template && (k.Role == contract.BootstrapConfig || k.Role == contract.ControlPlane)
+		},
+			"", "secrets", "create", "no account of the components can create secrets, which hold bootstrap data and kubeconfigs")
 	},
-		"", "secrets", "create", "no account of the components can create secrets, which hold bootstrap data and kubeconfigs")
-}
+})
 
 // lacksRight reports that the components, if they define some kind, let none of their
 // accounts do something with a resource.

@@ -273,22 +273,20 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; cert-manager documentation, CA Injector",
 	Why:    "The API server does not trust the webhook and refuses every object that it handles, unless the controller sets the CA bundle at start.",
 	Fix:    "Add the annotation " + view.InjectCAFrom + " with the Certificate of the Service.",
-	Scope:  lint.ScopeRelease, Check: webhookCA,
-})
-
-func webhookCA(p *lint.Pass) {
-	said := map[*manifest.Object]bool{}
-	for _, w := range webhooks(p.Release.Installed().Objects) {
-		bundle := w.node.Get("clientConfig", "caBundle")
-		// Generators write a line break in base64 where the CA is to be.
-		if view.BringsCA(w.object) || said[w.object] || w.service() == nil ||
-			bundle != nil && bundle.Text() != "" && bundle.Text() != "Cg==" && bundle.Text() != "Cgo=" {
-			continue
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		said := map[*manifest.Object]bool{}
+		for _, w := range webhooks(p.Release.Installed().Objects) {
+			bundle := w.node.Get("clientConfig", "caBundle")
+			// Generators write a line break in base64 where the CA is to be.
+			if view.BringsCA(w.object) || said[w.object] || w.service() == nil ||
+				bundle != nil && bundle.Text() != "" && bundle.Text() != "Cg==" && bundle.Text() != "Cgo=" {
+				continue
+			}
+			said[w.object] = true
+			p.On(w.object, w.name(), "the webhook has no CA bundle and no annotation that injects one")
 		}
-		said[w.object] = true
-		p.On(w.object, w.name(), "the webhook has no CA bundle and no annotation that injects one")
-	}
-}
+	},
+})
 
 // certificateOf returns what inject-ca-from names on an object: where, the name,
 // and the Certificate if it is in the components.

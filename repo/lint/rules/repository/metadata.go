@@ -407,16 +407,14 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl internal/contract/version.go, GetCompatibleVersions",
 	Why:    "clusterctl refuses to install the version.",
 	Fix:    "Correct the contract of the series, or implement a supported contract.",
-	Check:  contractUnsupported,
+	Check: func(p *lint.Pass) {
+		_, s := p.Release.Series()
+		if s == nil || slices.Contains(metadata.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
+			return
+		}
+		p.Report(view.AtPos(p.File, s.ContractPos, fmt.Sprintf("version %s implements contract %s, but clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and "))))
+	},
 })
-
-func contractUnsupported(p *lint.Pass) {
-	_, s := p.Release.Series()
-	if s == nil || slices.Contains(metadata.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
-		return
-	}
-	p.Report(view.AtPos(p.File, s.ContractPos, fmt.Sprintf("version %s implements contract %s, but clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and "))))
-}
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META008", Name: "series-twice", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -500,23 +498,21 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
 	Why:    `"clusterctl upgrade plan" fails for the whole management cluster, because it looks for the installed version in the metadata of the newest one.`,
 	Fix:    "Keep an entry for every minor version that was ever released.",
-	Scope:  lint.ScopeProvider, Check: earlierSeriesMissing,
+	Scope:  lint.ScopeProvider, Check: func(p *lint.Pass) {
+		s, ok := simulate(p)
+		if !ok || s.newest().Metadata == nil || s.newest().MetadataErr != nil {
+			return
+		}
+		newest := s.newest()
+		missing := phrase.Only(s.releases, func(r *lint.Release) bool {
+			return newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil && r.Parsed.Series() != newest.Parsed.Series()
+		})
+		for _, of := range phrase.Groups(missing, func(r *lint.Release) string { return r.Parsed.Series() }) {
+			last := of[len(of)-1]
+			p.Report(atSeries(newest.Metadata, "series %s is missing, so clusterctl upgrade plan fails for users of %s", last.Parsed.Series(), last.Version))
+		}
+	},
 })
-
-func earlierSeriesMissing(p *lint.Pass) {
-	s, ok := simulate(p)
-	if !ok || s.newest().Metadata == nil || s.newest().MetadataErr != nil {
-		return
-	}
-	newest := s.newest()
-	missing := phrase.Only(s.releases, func(r *lint.Release) bool {
-		return newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil && r.Parsed.Series() != newest.Parsed.Series()
-	})
-	for _, of := range phrase.Groups(missing, func(r *lint.Release) string { return r.Parsed.Series() }) {
-		last := of[len(of)-1]
-		p.Report(atSeries(newest.Metadata, "series %s is missing, so clusterctl upgrade plan fails for users of %s", last.Parsed.Series(), last.Version))
-	}
-}
 
 // deciding is the metadata that decides which series "latest" is looked for in:
 // that of the newest release.

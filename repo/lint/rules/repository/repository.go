@@ -31,20 +31,18 @@ var _ = repositoryRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; apimachinery version.ParseSemantic",
 	Why:    "Users cannot install the release, because clusterctl refuses such versions and does not list their folders.",
 	Fix:    "Rename the folder to a version that is not there yet, such as v1.2.3, without leading zeros.",
-	Scope:  lint.ScopeRepository, Check: versionInvalid,
-})
-
-func versionInvalid(p *lint.Pass) {
-	for _, provider := range p.Repository.Providers {
-		odd(p, provider.Oddities, repo.OddVersion, lint.Off)
-		for _, r := range provider.Releases {
-			if _, err := layouts.ParseVersion(r.Version); err != nil {
-				p.Path(r.Path, "%v", err)
+	Scope:  lint.ScopeRepository, Check: func(p *lint.Pass) {
+		for _, provider := range p.Repository.Providers {
+			odd(p, provider.Oddities, repo.OddVersion, lint.Off)
+			for _, r := range provider.Releases {
+				if _, err := layouts.ParseVersion(r.Version); err != nil {
+					p.Path(r.Path, "%v", err)
+				}
 			}
 		}
-	}
-	reportURLs(p)
-}
+		reportURLs(p)
+	},
+})
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO002", Name: "version-without-v", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -106,15 +104,13 @@ var _ = repositoryRules.Add(lint.Rule{
 	Why:    `clusterctl cannot use the version. If it is the newest one, "latest" and "clusterctl upgrade plan" fail for all versions.`,
 	Fix:    "Add metadata.yaml to the release; pre-releases need it as well.",
 	Yields: []string{"REPO018"},
-	Scope:  lint.ScopeRelease, Check: metadataMissing,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		if p.Release.Artifact(layouts.MetadataFile) == nil {
+			p.Report(lint.Finding{File: p.Release.Path, Message: "version " + p.Release.Version + " of " + p.Release.Provider.Label() + " has no " + layouts.MetadataFile}.
+				Because(view.AsFile(layouts.MetadataFile)))
+		}
+	},
 })
-
-func metadataMissing(p *lint.Pass) {
-	if p.Release.Artifact(layouts.MetadataFile) == nil {
-		p.Report(lint.Finding{File: p.Release.Path, Message: "version " + p.Release.Version + " of " + p.Release.Provider.Label() + " has no " + layouts.MetadataFile}.
-			Because(view.AsFile(layouts.MetadataFile)))
-	}
-}
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO004", Name: "components-missing", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -157,16 +153,14 @@ var _ = repositoryRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; api/v1alpha3/labels.go, ManifestLabel",
 	Why:    "clusterctl refuses the URL: the folder must be named after type and name of the provider.",
 	Fix:    "Use a name such as infrastructure-foo; the core provider is just cluster-api.",
-	Scope:  lint.ScopeRepository, Check: labelInvalid,
+	Scope:  lint.ScopeRepository, Check: func(p *lint.Pass) {
+		odd(p, p.Repository.Oddities, repo.OddLabel, lint.Off)
+		for _, provider := range p.Repository.Providers {
+			odd(p, provider.Oddities, repo.OddLabel, lint.Off)
+		}
+		reportURLs(p)
+	},
 })
-
-func labelInvalid(p *lint.Pass) {
-	odd(p, p.Repository.Oddities, repo.OddLabel, lint.Off)
-	for _, provider := range p.Repository.Providers {
-		odd(p, provider.Oddities, repo.OddLabel, lint.Off)
-	}
-	reportURLs(p)
-}
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO007", Name: "version-symlink", Severity: lint.Warning, Proof: lint.Clusterctl,

@@ -171,21 +171,19 @@ var _ = templateRules.Add(lint.Rule{
 	Why:    `"clusterctl generate cluster" without --flavor fails, because it requests cluster-template.yaml.`,
 	Fix:    "Publish the template that most users need as cluster-template.yaml.",
 	Yields: []string{"REPO018", "TPL001"},
-	Scope:  lint.ScopeRelease, Check: defaultTemplate,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		if p.Release.Provider.Type != layouts.Infrastructure || p.Release.Release.Artifact(layouts.TemplateFile("")) != nil {
+			return
+		}
+		switch list := p.Release.OfKind(layouts.ClusterTemplate); {
+		case len(list) > 0:
+			p.Report(lint.Finding{File: p.Release.Path, Message: fmt.Sprintf("the release has templates for flavors, such as %s, but no %s",
+				list[0].Artifact.Name, layouts.TemplateFile(""))}.Because(view.AsFile(layouts.TemplateFile(""))))
+		case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
+			p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
+		}
+	},
 })
-
-func defaultTemplate(p *lint.Pass) {
-	if p.Release.Provider.Type != layouts.Infrastructure || p.Release.Release.Artifact(layouts.TemplateFile("")) != nil {
-		return
-	}
-	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
-	case len(list) > 0:
-		p.Report(lint.Finding{File: p.Release.Path, Message: fmt.Sprintf("the release has templates for flavors, such as %s, but no %s",
-			list[0].Artifact.Name, layouts.TemplateFile(""))}.Because(view.AsFile(layouts.TemplateFile(""))))
-	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
-		p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
-	}
-}
 
 // meantAsTemplate reports whether a file has the name of a template but for a
 // mistake, which TPL001 is about.
@@ -742,23 +740,21 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate; api/core/v1beta1 and v1beta2, Cluster.GetClassKey",
 	Why:    "clusterctl refuses the template: it reads an empty class name and requests a file clusterclass-.yaml.",
 	Fix:    "Write spec.topology.classRef.name in a v1beta2 Cluster, or spec.topology.class in a v1beta1 Cluster.",
-	Kinds:  templates, Check: classNameMissing,
-})
-
-func classNameMissing(p *lint.Pass) {
-	for _, o := range clusters(p.File) {
-		field := "spec.topology." + strings.Join(className(o.Version), ".")
-		switch n, other := classOf(o), otherClassName(o); {
-		case !classless(o):
-		case other != nil:
-			p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl reads an empty name", o.Version, field)
-		case n != nil:
-			p.On(o, n, "the class name is empty")
-		default:
-			p.Report(lint.On(o, o.Get("spec", "topology"), "the topology has no %s", field).Because(view.FieldOf(o, field)))
+	Kinds:  templates, Check: func(p *lint.Pass) {
+		for _, o := range clusters(p.File) {
+			field := "spec.topology." + strings.Join(className(o.Version), ".")
+			switch n, other := classOf(o), otherClassName(o); {
+			case !classless(o):
+			case other != nil:
+				p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl reads an empty name", o.Version, field)
+			case n != nil:
+				p.On(o, n, "the class name is empty")
+			default:
+				p.Report(lint.On(o, o.Get("spec", "topology"), "the topology has no %s", field).Because(view.FieldOf(o, field)))
+			}
 		}
-	}
-}
+	},
+})
 
 // classless reports whether clusterctl sees a topology without a class in a
 // Cluster.
@@ -839,23 +835,21 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "Tools that refuse duplicates fail, because clusterctl prints the class and its templates once for each Cluster.",
 	Fix:    "Put the Clusters into different templates.",
-	Kinds:  templates, Check: classTwice,
+	Kinds:  templates, Check: func(p *lint.Pass) {
+		seen := map[string]*manifest.Object{}
+		for _, o := range clusters(p.File) {
+			n := classOf(o)
+			if n.Str() == "" {
+				continue
+			}
+			if first := seen[n.Text()]; first != nil {
+				p.On(o, n, "Cluster %s also uses class %s, so clusterctl prints the class twice", first.Name, n.Text())
+				continue
+			}
+			seen[n.Text()] = o
+		}
+	},
 })
-
-func classTwice(p *lint.Pass) {
-	seen := map[string]*manifest.Object{}
-	for _, o := range clusters(p.File) {
-		n := classOf(o)
-		if n.Str() == "" {
-			continue
-		}
-		if first := seen[n.Text()]; first != nil {
-			p.On(o, n, "Cluster %s also uses class %s, so clusterctl prints the class twice", first.Name, n.Text())
-			continue
-		}
-		seen[n.Text()] = o
-	}
-}
 
 // builtIn are the kinds of Cluster API and its kubeadm providers, all of which its
 // supported releases serve in the same versions.

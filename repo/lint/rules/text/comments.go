@@ -49,18 +49,16 @@ var _ = commentRules.Add(lint.Rule{
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment no longer suppresses a finding here, but it would hide the next one.",
 	Fix:    "Remove the rule from the comment, or the whole comment.",
-	Scope:  lint.ScopeComments, Check: ignoreUnused,
-})
-
-func ignoreUnused(p *lint.Pass) {
-	for _, i := range p.Ignores {
-		for _, id := range i.Rules {
-			if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
-				onComment(p, i, "the comment suppresses no finding of "+id+" here")
+	Scope:  lint.ScopeComments, Check: func(p *lint.Pass) {
+		for _, i := range p.Ignores {
+			for _, id := range i.Rules {
+				if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
+					onComment(p, i, "the comment suppresses no finding of "+id+" here")
+				}
 			}
 		}
-	}
-}
+	},
+})
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT003", Name: "source-builds", Severity: lint.Error, Proof: lint.Contract,
