@@ -142,6 +142,14 @@ func (f *Family) Add(r Rule) *Rule {
 	return &r
 }
 
+// AddAll puts rules into the family that differ only in data, and returns it.
+func (f *Family) AddAll(rules ...Rule) *Family {
+	for _, r := range rules {
+		f.Add(r)
+	}
+	return f
+}
+
 // judgesOwn reports whether the rule is about what templates and classes hold, not about
 // their release and the names in it.
 func (r *Rule) judgesOwn() bool {

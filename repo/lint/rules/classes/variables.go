@@ -45,34 +45,28 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 	}
 }
 
-var _ = variableRules.Add(lint.Rule{
+var _ = variableRules.AddAll(lint.Rule{
 	ID: "CV002", Name: "variable-type", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "The type in a variable's schema must be an OpenAPI type",
 	Source: variableAdmission + "; " + classCRD,
 	Why:    "The API server refuses the class.",
 	Fix:    "Use object, array, string, integer, number or boolean.",
 	Check:  eachFault(clusterclass.OfType),
-})
-
-var _ = variableRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CV004", Name: "variable-properties", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "A variable's schema must not have both properties and additionalProperties",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Remove one of them.",
 	Check:  eachFault(clusterclass.OfFields),
-})
-
-var _ = variableRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CV006", Name: "variable-example", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Examples and enum values of a variable must match its schema",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the value or the schema.",
 	Check:  eachFault(clusterclass.OfSample),
-})
-
-var _ = variableRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CV008", Name: "variable-keyword", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "The schema of a variable must only have keywords that Cluster API knows",
 	Source: classCRD,

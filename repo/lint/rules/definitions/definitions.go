@@ -83,7 +83,7 @@ func definitionName(p *lint.Pass, k *contract.Kind) {
 	view.Settle(p, k.Object, f.Because(k.Object.Name, want), view.Within(at)...)
 }
 
-var _ = definitionRules.Add(lint.Rule{
+var _ = definitionRules.AddAll(lint.Rule{
 	ID: "CRD002", Name: "skipped-name-check", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A CRD of the contract must not skip the check of its name",
 	Source: "contract pages, resource definition: the name must have the format of CalculateCRDName",
@@ -97,9 +97,7 @@ var _ = definitionRules.Add(lint.Rule{
 			view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
 		}
 	}),
-})
-
-var _ = definitionRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CRD004", Name: "list-kind", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "The list of a kind must be named KINDList",
 	Source: "contract pages, resource definition: the list resource MUST be named <Kind>List",
@@ -116,9 +114,7 @@ var _ = definitionRules.Add(lint.Rule{
 		}
 		view.Settle(p, k.Object, f, view.Within(at)...)
 	}),
-})
-
-var _ = definitionRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CRD005", Name: "definition-version", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "CRDs must use apiextensions.k8s.io/v1",
 	Source: "Kubernetes deprecation guide, v1.22",
@@ -131,9 +127,7 @@ var _ = definitionRules.Add(lint.Rule{
 				Because("CRDs in "+k.Object.Version), view.Within(at)...)
 		}
 	}),
-})
-
-var _ = definitionRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CRD006", Name: "storage-version", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "A CRD must store objects in exactly one version, which is served",
 	Source: crdValidation + ", validateCustomResourceDefinitionSpec; clusterctl client/cluster/objectgraph.go",
@@ -371,7 +365,7 @@ func twoContracts(p *lint.Pass, k *contract.Kind) {
 	}
 }
 
-var _ = definitionRules.Add(lint.Rule{
+var _ = definitionRules.AddAll(lint.Rule{
 	ID: "CRD015", Name: "empty-contract-label", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "A contract label should list a version",
 	Source: "internal/contract/version.go, GetLatestContractAndAPIVersionFromContract",
@@ -384,9 +378,7 @@ var _ = definitionRules.Add(lint.Rule{
 			}
 		}
 	}),
-})
-
-var _ = definitionRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CRD016", Name: "contract-label-separator", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "Versions in a contract label must be separated by underscores",
 	Source: versionSection + ": the value is an underscore-delimited list",
@@ -399,9 +391,7 @@ var _ = definitionRules.Add(lint.Rule{
 			}
 		}
 	}),
-})
-
-var _ = definitionRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CRD018", Name: "mixed-contracts", Severity: lint.Info, Proof: lint.Practice,
 	Title:  "All kinds of a provider implement the same contract",
 	Source: "metadata.yaml names one contract per series",
@@ -421,9 +411,7 @@ var _ = definitionRules.Add(lint.Rule{
 			}
 		}
 	},
-})
-
-var _ = definitionRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CRD019", Name: "category", Severity: lint.Info, Proof: lint.Contract,
 	Title:  "Kinds of Cluster API are in the category cluster-api",
 	Source: "contract pages, resource definition: categories=cluster-api",
@@ -436,9 +424,7 @@ var _ = definitionRules.Add(lint.Rule{
 			view.Settle(p, k.Object, f, view.Within(at)...)
 		}
 	}),
-})
-
-var _ = definitionRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CRD020", Name: "status-subresource", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "Kinds with a status should have the status subresource",
 	Source: "contract pages, resource definition: +kubebuilder:subresource:status",

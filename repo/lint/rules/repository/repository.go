@@ -79,25 +79,21 @@ func versionWithoutV(p *lint.Pass) {
 	}
 }
 
-var _ = repositoryRules.Add(lint.Rule{
+var _ = repositoryRules.AddAll(lint.Rule{
 	ID: "REPO024", Name: "less-than-last", Severity: lint.Error, Proof: lint.Practice,
 	Title:  "A release must have what the last one has",
 	Source: "Kamaji issue 233, vSphere issue 609: releases that shipped the previous image, or none of the release",
 	Why:    "Users lose a flavor, class, API version or image that they rely on, and a published version cannot be taken back.",
 	Fix:    "Add what is missing, or list it under removed in clusterctl-repo.yaml if it is meant.",
 	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // needs the last release, see lint.Found
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO025", Name: "module-version", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "From version 2 on, the path of the Go module should end with the major version",
 	Source: "clusterctl provider contract, section Creating a provider repository on GitHub; client/repository/repository_github.go, getVersions",
 	Why:    `Users of a release on GitHub do not get the version as "latest" or through an upgrade: clusterctl asks the Go module proxy for versions, which does not list it.`,
 	Fix:    "Add the major version to the module path, as in github.com/OWNER/REPOSITORY/v2, or tell users to set GOPROXY=off.",
 	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // needs the source tree, see lint.Found
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO003", Name: "metadata-missing", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "Every version must have a metadata.yaml",
 	Source: "clusterctl client/repository/metadata_client.go, Get; provider contract, section Provider Repositories",

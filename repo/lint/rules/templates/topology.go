@@ -526,7 +526,7 @@ func sizes(metadata *yamldoc.Node, fail view.Failure) {
 	}
 }
 
-var _ = topologyRules.Add(lint.Rule{
+var _ = topologyRules.AddAll(lint.Rule{
 	ID: "TOP014", Name: "cluster-name", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "The name of a Cluster must be a valid label value",
 	Source: clusterAdmission + ", validate",
@@ -542,9 +542,7 @@ var _ = topologyRules.Add(lint.Rule{
 			})
 		}
 	}),
-})
-
-var _ = topologyRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "TOP015", Name: "cluster-network", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Networks of a Cluster must be in CIDR notation",
 	Source: clusterAdmission + ", validateCIDRBlocks",
@@ -559,9 +557,7 @@ var _ = topologyRules.Add(lint.Rule{
 			}
 		}
 	}),
-})
-
-var _ = topologyRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "TOP021", Name: "topology-metadata", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Labels and annotations in a topology must be valid",
 	Source: clusterAdmission + ", validateTopologyMetadata",

@@ -158,7 +158,7 @@ func documentParses(p *lint.Pass) {
 	}
 }
 
-var _ = documentRules.Add(lint.Rule{
+var _ = documentRules.AddAll(lint.Rule{
 	ID: "YAML002", Name: "separator-line", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "Lines that begin with --- must not contain anything else",
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader",
@@ -178,9 +178,7 @@ var _ = documentRules.Add(lint.Rule{
 			p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short(text)))
 		}
 	},
-})
-
-var _ = documentRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "YAML016", Name: "document-lost", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "A document must begin after a line feed and a separator line",
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader; sigs.k8s.io/yaml, Unmarshal",
@@ -193,9 +191,7 @@ var _ = documentRules.Add(lint.Rule{
 			}
 		}
 	},
-})
-
-var _ = documentRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "YAML003", Name: "duplicate-key", Severity: lint.Warning, Proof: lint.Clusterctl,
 	Title:  "A mapping should not have duplicate keys",
 	Source: "sigs.k8s.io/yaml, Unmarshal",
