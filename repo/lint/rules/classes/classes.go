@@ -291,24 +291,22 @@ var _ = classRules.Add(lint.Rule{
 	Source: "Cluster API provider contracts, the pages of the roles",
 	Why:    "Cluster API creates an object of this kind and waits forever for fields that only another role has.",
 	Fix:    "Refer to a template of the expected role, and add it to the file if it is missing.",
-	Check:  each((*clusterclass.Class).References, classTemplateRole),
+	Check: each((*clusterclass.Class).References, func(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
+		if !complete(c, &r) || r.Role == contract.Remediation || !strings.HasSuffix(r.Kind, contract.Suffix) {
+			return
+		}
+		role := roleOf(p, r.Group(), r.Kind)
+		switch {
+		case role == "", role == r.Role:
+		case r.Role == contract.InfraCluster && role == contract.ControlPlane:
+			// One object may be both, as control planes of clouds were.
+		case inRole(p, &r):
+		default:
+			p.On(c.Object, r.Node.Get("kind"),
+				"%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
+		}
+	}),
 })
-
-func classTemplateRole(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
-	if !complete(c, &r) || r.Role == contract.Remediation || !strings.HasSuffix(r.Kind, contract.Suffix) {
-		return
-	}
-	role := roleOf(p, r.Group(), r.Kind)
-	switch {
-	case role == "", role == r.Role:
-	case r.Role == contract.InfraCluster && role == contract.ControlPlane:
-		// One object may be both, as control planes of clouds were.
-	case inRole(p, &r):
-	default:
-		p.On(c.Object, r.Node.Get("kind"),
-			"%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
-	}
-}
 
 // kubeadm are the kinds of templates of Cluster API's own providers, and the
 // version that it chooses.
@@ -780,25 +778,23 @@ var _ = classRules.Add(lint.Rule{
 	Source: classCRD + "; cluster-api api/core/v1beta1/conversion.go",
 	Why:    "kubectl refuses the object because of the unknown field; every other client loses the field silently.",
 	Fix:    "Use the name that the field has in the API version of the object.",
-	Check:  eachClass(classFieldOfOtherVersion),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, v := range c.Check() {
+			if v.Fault != crd.Unknown || inVariableSchema(v.Path) {
+				continue
+			}
+			name, elsewhere := c.Elsewhere(v.Path)
+			if !elsewhere {
+				continue
+			}
+			f := lint.On(c.Object, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
+			if name != "" {
+				f.Fix = "In version " + c.Version + " this is " + name + "."
+			}
+			p.Report(f.Because(view.VersionOf(c.Object)))
+		}
+	}),
 })
-
-func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
-	for _, v := range c.Check() {
-		if v.Fault != crd.Unknown || inVariableSchema(v.Path) {
-			continue
-		}
-		name, elsewhere := c.Elsewhere(v.Path)
-		if !elsewhere {
-			continue
-		}
-		f := lint.On(c.Object, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
-		if name != "" {
-			f.Fix = "In version " + c.Version + " this is " + name + "."
-		}
-		p.Report(f.Because(view.VersionOf(c.Object)))
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC022", Name: "class-limits", Severity: lint.Error, Proof: lint.APIServer,
@@ -806,25 +802,23 @@ var _ = classRules.Add(lint.Rule{
 	Source: classCRD + "; " + classAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Change the value so that it is within the limit, or remove it.",
-	Check:  eachClass(classLimits),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, v := range c.Check() {
+			if (v.Fault == crd.Value || v.Fault == crd.Missing) && !spoken(v) {
+				violation(p, c, v)
+			}
+		}
+		for _, m := range c.Metadata() {
+			view.JudgeMetadata(p, c.Object, m)
+		}
+		for _, n := range c.Taints() {
+			if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" &&
+				n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
+				p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text(), problem)
+			}
+		}
+	}),
 })
-
-func classLimits(p *lint.Pass, c *clusterclass.Class) {
-	for _, v := range c.Check() {
-		if (v.Fault == crd.Value || v.Fault == crd.Missing) && !spoken(v) {
-			violation(p, c, v)
-		}
-	}
-	for _, m := range c.Metadata() {
-		view.JudgeMetadata(p, c.Object, m)
-	}
-	for _, n := range c.Taints() {
-		if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" &&
-			n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
-			p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text(), problem)
-		}
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC023", Name: "class-upgrade-plan", Severity: lint.Error, Proof: lint.Contract,

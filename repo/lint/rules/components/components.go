@@ -26,24 +26,22 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, inspectTargetNamespace and NewComponents",
 	Why:    "clusterctl refuses components with two Namespaces. Without one, users must pass --target-namespace.",
 	Fix:    "Keep one Namespace, the one of the controller.",
-	Check:  oneNamespace,
-})
-
-func oneNamespace(p *lint.Pass) {
-	if noNamespace(p.File) {
-		p.Report(lint.Finding{File: p.File.Raw.Name, Severity: lint.Warning,
-			Message: "the components have no Namespace, so clusterctl installs them only with --target-namespace"})
-	}
-	first := view.TargetNamespace(p.File)
-	past := false
-	for _, o := range p.File.Objects() {
-		if past && o.Kind == "Namespace" {
-			p.Report(lint.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d",
-				first.Name, first.Doc.Pos(first.Get("kind")).Line).Because(inNamespace(o.Name)))
+	Check: func(p *lint.Pass) {
+		if noNamespace(p.File) {
+			p.Report(lint.Finding{File: p.File.Raw.Name, Severity: lint.Warning,
+				Message: "the components have no Namespace, so clusterctl installs them only with --target-namespace"})
 		}
-		past = past || o == first
-	}
-}
+		first := view.TargetNamespace(p.File)
+		past := false
+		for _, o := range p.File.Objects() {
+			if past && o.Kind == "Namespace" {
+				p.Report(lint.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d",
+					first.Name, first.Doc.Pos(first.Get("kind")).Line).Because(inNamespace(o.Name)))
+			}
+			past = past || o == first
+		}
+	},
+})
 
 // inNamespace is the cause of findings about a namespace that clusterctl replaces.
 func inNamespace(name string) string { return "namespace " + name }
@@ -139,26 +137,24 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "The binding grants access to the wrong account: clusterctl replaces the namespace of every subject by the target namespace.",
 	Fix:    "Bind accounts of the provider's namespace, or let users create the binding.",
-	Check:  foreignSubject,
-})
-
-func foreignSubject(p *lint.Pass) {
-	name, ok := view.TargetName(p.File)
-	if !ok {
-		return
-	}
-	for _, o := range p.File.Objects() {
-		if !view.IsBinding(o) {
-			continue
+	Check: func(p *lint.Pass) {
+		name, ok := view.TargetName(p.File)
+		if !ok {
+			return
 		}
-		for _, s := range o.Get("subjects").List() {
-			n := s.Get("namespace")
-			if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
-				p.Report(lint.On(o, n, "clusterctl replaces namespace %s of subject %s with %s", ns, s.Get("name").Str(), name).Because(inNamespace(ns)))
+		for _, o := range p.File.Objects() {
+			if !view.IsBinding(o) {
+				continue
+			}
+			for _, s := range o.Get("subjects").List() {
+				n := s.Get("namespace")
+				if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
+					p.Report(lint.On(o, n, "clusterctl replaces namespace %s of subject %s with %s", ns, s.Get("name").Str(), name).Because(inNamespace(ns)))
+				}
 			}
 		}
-	}
-}
+	},
+})
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP009", Name: "inject-ca-from", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -451,8 +447,7 @@ func undefinedKinds(p *lint.Pass) {
 			report(o, o.Get("kind"), o.Group, o.Kind)
 		}
 		if ref := o.Get("spec", "infrastructureRef"); own && o.Kind == view.ClusterKind && ref != nil {
-			group, _ := manifest.SplitAPIVersion(ref.Get("apiVersion").Str())
-			report(o, ref.Get("kind"), cmp.Or(ref.Get("apiGroup").Str(), group), ref.Get("kind").Str())
+			report(o, ref.Get("kind"), manifest.GroupOf(ref), ref.Get("kind").Str())
 		}
 	}
 }

@@ -57,26 +57,24 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl refuses the whole file, with a message that does not name the field. It converts Deployments, DaemonSets, role bindings, webhook configurations and CRDs.",
 	Fix:    "Write a value of the type that the API documents for the field.",
-	Kinds:  view.Substituted, Check: typedObject,
-})
-
-func typedObject(p *lint.Pass) {
-	convertibleVersion("Deployment", "DaemonSet")(p)
-	for _, o := range p.File.Objects() {
-		if o.Kind != view.ClusterKind {
-			view.Misfits(o, func(problem gotypes.Problem) {
-				if problem.Kind.Fatal() {
-					f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
-					f.Fix = view.MisfitFix(o, problem)
-					if r, ok := view.From(o, problem.Node); ok {
-						f = f.Perhaps(view.Default(o.File, r.Name))
+	Kinds:  view.Substituted, Check: func(p *lint.Pass) {
+		convertibleVersion("Deployment", "DaemonSet")(p)
+		for _, o := range p.File.Objects() {
+			if o.Kind != view.ClusterKind {
+				view.Misfits(o, func(problem gotypes.Problem) {
+					if problem.Kind.Fatal() {
+						f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+						f.Fix = view.MisfitFix(o, problem)
+						if r, ok := view.From(o, problem.Node); ok {
+							f = f.Perhaps(view.Default(o.File, r.Name))
+						}
+						p.Report(f)
 					}
-					p.Report(f)
-				}
-			})
+				})
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP019", Name: "raw-manifest", Severity: lint.Warning, Proof: lint.Clusterctl,

@@ -923,24 +923,22 @@ var _ = addressRules.Add(lint.Rule{
 	Source: "contract page IPAM, Clusterctl Move",
 	Why:    `"clusterctl move" leaves the pool behind.`,
 	Fix:    "Add the label cluster.x-k8s.io/cluster-name: ${CLUSTER_NAME}.",
-	Scope:  lint.ScopeRelease, Check: poolsInTemplates,
-})
-
-func poolsInTemplates(p *lint.Pass) {
-	pools := phrase.Only(p.Release.Roles(), func(k *contract.Kind) bool { return k.Role == contract.IPPool && k.Scope != "Cluster" })
-	if len(pools) == 0 {
-		return
-	}
-	for _, f := range p.Release.OfKind(layouts.ClusterTemplate) {
-		for _, o := range f.Objects() {
-			for _, k := range pools {
-				if o.Is(k.Group, k.Kind) {
-					poolClusterName(p, o, k)
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		pools := phrase.Only(p.Release.Roles(), func(k *contract.Kind) bool { return k.Role == contract.IPPool && k.Scope != "Cluster" })
+		if len(pools) == 0 {
+			return
+		}
+		for _, f := range p.Release.OfKind(layouts.ClusterTemplate) {
+			for _, o := range f.Objects() {
+				for _, k := range pools {
+					if o.Is(k.Group, k.Kind) {
+						poolClusterName(p, o, k)
+					}
 				}
 			}
 		}
-	}
-}
+	},
+})
 
 func poolClusterName(p *lint.Pass, o *manifest.Object, k *contract.Kind) {
 	moved := false

@@ -517,11 +517,7 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 	}
 	var at *yamldoc.Node
 	var paths []string
-	for i := range contract.Fields {
-		f := &contract.Fields[i]
-		if !f.Applies(k, p.Profile) {
-			continue
-		}
+	for _, f := range k.Fields(p.Profile) {
 		if verdict, s := f.Check(k.Judged.Schema); verdict == contract.Unknown {
 			at = cmp.Or(at, s.Node)
 			paths = append(paths, f.Path)

@@ -207,25 +207,23 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes, additional printer columns",
 	Why:    `The column is always empty in "kubectl get".`,
 	Fix:    "Correct the path in the marker +kubebuilder:printcolumn.",
-	Check:  eachKind(printerColumns),
-})
-
-func printerColumns(p *lint.Pass, k *contract.Kind) {
-	for i := range k.Versions {
-		v := &k.Versions[i]
-		if !v.Served {
-			continue
-		}
-		for _, column := range v.Node.Get("additionalPrinterColumns").List() {
-			at := column.Get("jsonPath")
-			if strings.Count(at.Str(), "[") != strings.Count(at.Str(), "]") {
-				alike(p, k, k.Object.Name, k.Kind+" "+v.Name, at, "column %q has the path %q with unbalanced brackets, so kubectl shows none of the columns", column.Get("name").Str(), at.Str())
-			} else if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
-				alike(p, k, k.Object.Name, k.Kind+" "+v.Name, at, "column %q shows %s, but the schema has no %s", column.Get("name").Str(), at.Str(), bad)
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for i := range k.Versions {
+			v := &k.Versions[i]
+			if !v.Served {
+				continue
+			}
+			for _, column := range v.Node.Get("additionalPrinterColumns").List() {
+				at := column.Get("jsonPath")
+				if strings.Count(at.Str(), "[") != strings.Count(at.Str(), "]") {
+					alike(p, k, k.Object.Name, k.Kind+" "+v.Name, at, "column %q has the path %q with unbalanced brackets, so kubectl shows none of the columns", column.Get("name").Str(), at.Str())
+				} else if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
+					alike(p, k, k.Object.Name, k.Kind+" "+v.Name, at, "column %q shows %s, but the schema has no %s", column.Get("name").Str(), at.Str(), bad)
+				}
 			}
 		}
-	}
-}
+	}),
+})
 
 // unknownColumn returns the part of a JSON path that a schema does not have, or
 // "". It gives up at what is no plain path.

@@ -412,24 +412,22 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "Users who pass --target-namespace get an extension that is not discovered: clusterctl moves the Service and Secret, but keeps the namespace in the ExtensionConfig.",
 	Fix:    "Take the namespace from a variable, for example ${FOO_NAMESPACE:=foo-system}, or let users create the ExtensionConfig.",
-	Kinds:  view.Installed, Check: extensionFixedNamespace,
+	Kinds:  view.Installed, Check: func(p *lint.Pass) {
+		own, ok := view.TargetName(p.File)
+		if !ok {
+			return
+		}
+		for _, o := range extensions(p.File.Objects()) {
+			n := clientConfig(o).Get("service", "namespace")
+			if at, namespace, _ := secretOf(o); n.Str() != own && namespace == own {
+				n = at
+			}
+			if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
+				p.On(o, n, "clusterctl does not replace the namespace %s in %q", own, n.Text())
+			}
+		}
+	},
 })
-
-func extensionFixedNamespace(p *lint.Pass) {
-	own, ok := view.TargetName(p.File)
-	if !ok {
-		return
-	}
-	for _, o := range extensions(p.File.Objects()) {
-		n := clientConfig(o).Get("service", "namespace")
-		if at, namespace, _ := secretOf(o); n.Str() != own && namespace == own {
-			n = at
-		}
-		if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
-			p.On(o, n, "clusterctl does not replace the namespace %s in %q", own, n.Text())
-		}
-	}
-}
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS018", Name: "extension-namespaces", Severity: lint.Error, Proof: lint.APIServer,
@@ -676,22 +674,20 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Deploy Runtime Extensions",
 	Why:    "Cluster API cannot call the extension, so administrators cannot register it.",
 	Fix:    "Add a Service of type ClusterIP with the labels of the pods in its selector.",
-	Scope:  lint.ScopeRelease, Check: extensionUnreachable,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		all := p.Release.Installed()
+		i := slices.IndexFunc(all.Objects, runs)
+		services := all.Kind("", "Service")
+		// Other rules report Services that an ExtensionConfig names, or that select no pods.
+		if i < 0 || !view.ServesHooks(p.Release) || len(services) == 0 && len(extensions(all.Objects)) > 0 ||
+			slices.ContainsFunc(all.Objects, func(o *manifest.Object) bool {
+				selector := o.Get("spec", "selector")
+				return o.Kind == "Service" && (len(selector.Fields()) > 0 || o.Get("spec", "type").Str() == "ExternalName") ||
+					o.Kind == "Endpoints" || o.Kind == "EndpointSlice"
+			}) {
+			return
+		}
+		o := all.Objects[i]
+		p.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension")
+	},
 })
-
-func extensionUnreachable(p *lint.Pass) {
-	all := p.Release.Installed()
-	i := slices.IndexFunc(all.Objects, runs)
-	services := all.Kind("", "Service")
-	// Other rules report Services that an ExtensionConfig names, or that select no pods.
-	if i < 0 || !view.ServesHooks(p.Release) || len(services) == 0 && len(extensions(all.Objects)) > 0 ||
-		slices.ContainsFunc(all.Objects, func(o *manifest.Object) bool {
-			selector := o.Get("spec", "selector")
-			return o.Kind == "Service" && (len(selector.Fields()) > 0 || o.Get("spec", "type").Str() == "ExternalName") ||
-				o.Kind == "Endpoints" || o.Kind == "EndpointSlice"
-		}) {
-		return
-	}
-	o := all.Objects[i]
-	p.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension")
-}

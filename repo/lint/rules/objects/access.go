@@ -637,24 +637,22 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing; InfraMachine contract, section on the bootstrap data secret",
 	Why:    `The controller fails, or continues to work on paused objects during "clusterctl move", because spec.paused is in the Cluster. A machine never starts without its Machine and the Secret with its bootstrap data.`,
 	Fix:    "Allow get, list and watch for clusters, machines and machinepools of cluster.x-k8s.io, and get for secrets.",
-	Scope:  lint.ScopeRelease, Check: readsClusters,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		lacksRight(p, func(k *contract.Kind) bool { return k.Role.Referenced() }, view.CoreGroup, "clusters", "get",
+			"no account of the components can get clusters of "+view.CoreGroup+", so controllers cannot see that one is paused")
+		for _, needs := range [...]struct {
+			role                  contract.Role
+			group, resource, what string
+		}{
+			{contract.InfraMachine, view.CoreGroup, "machines", "machines of " + view.CoreGroup + ", which own the objects of the provider"},
+			{contract.InfraMachinePool, view.CoreGroup, "machinepools", "machinepools of " + view.CoreGroup + ", which own the objects of the provider"},
+			{contract.InfraMachine, "", "secrets", "secrets, which hold the bootstrap data of Machines"},
+		} {
+			lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == needs.role }, needs.group, needs.resource, "get",
+				"no account of the components can get "+needs.what)
+		}
+	},
 })
-
-func readsClusters(p *lint.Pass) {
-	lacksRight(p, func(k *contract.Kind) bool { return k.Role.Referenced() }, view.CoreGroup, "clusters", "get",
-		"no account of the components can get clusters of "+view.CoreGroup+", so controllers cannot see that one is paused")
-	for _, needs := range [...]struct {
-		role                  contract.Role
-		group, resource, what string
-	}{
-		{contract.InfraMachine, view.CoreGroup, "machines", "machines of " + view.CoreGroup + ", which own the objects of the provider"},
-		{contract.InfraMachinePool, view.CoreGroup, "machinepools", "machinepools of " + view.CoreGroup + ", which own the objects of the provider"},
-		{contract.InfraMachine, "", "secrets", "secrets, which hold the bootstrap data of Machines"},
-	} {
-		lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == needs.role }, needs.group, needs.resource, "get",
-			"no account of the components can get "+needs.what)
-	}
-}
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC016", Name: "writes-secrets", Severity: lint.Warning, Proof: lint.Contract,

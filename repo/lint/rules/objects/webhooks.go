@@ -305,25 +305,23 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Links to external objects; clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
 	Why:    "The API server refuses every object that the webhook handles, because the CA bundle stays empty. clusterctl replaces the namespace, so a Certificate elsewhere is not found.",
 	Fix:    "Correct the name, or add the Certificate.",
-	Scope:  lint.ScopeRelease, Check: missingCertificate,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		for _, o := range p.Release.Installed().Objects {
+			if !view.CallsWebhooks(o) {
+				continue
+			}
+			at, name, c := certificateOf(p.Release, o)
+			if name == "" || c != nil {
+				continue
+			}
+			f := lint.On(o, at, "Certificate %s is not in the components", name).Lacks("Certificate " + name)
+			if o.Kind == crd.Kind && !isConverted(o) {
+				f.Severity = lint.Warning // nothing uses it
+			}
+			p.Report(f)
+		}
+	},
 })
-
-func missingCertificate(p *lint.Pass) {
-	for _, o := range p.Release.Installed().Objects {
-		if !view.CallsWebhooks(o) {
-			continue
-		}
-		at, name, c := certificateOf(p.Release, o)
-		if name == "" || c != nil {
-			continue
-		}
-		f := lint.On(o, at, "Certificate %s is not in the components", name).Lacks("Certificate " + name)
-		if o.Kind == crd.Kind && !isConverted(o) {
-			f.Severity = lint.Warning // nothing uses it
-		}
-		p.Report(f)
-	}
-}
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH006", Name: "certificate-for-service", Severity: lint.Error, Proof: lint.Contract,

@@ -606,10 +606,7 @@ func references(f *lint.File, visit func(objectRef)) {
 }
 
 func refer(o *manifest.Object, field string, n *yamldoc.Node) (objectRef, bool) {
-	r := objectRef{object: o, node: n, field: field, name: n.Get("name"), kind: n.Get("kind").Str(), group: n.Get("apiGroup").Str()}
-	if r.group == "" {
-		r.group, _ = manifest.SplitAPIVersion(n.Get("apiVersion").Str())
-	}
+	r := objectRef{object: o, node: n, field: field, name: n.Get("name"), kind: n.Get("kind").Str(), group: manifest.GroupOf(n)}
 	return r, r.name.Str() != "" && r.kind != "" && r.group != ""
 }
 

@@ -23,25 +23,23 @@ var _ = commentRules.Add(lint.Rule{
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment has no effect. Without a reason, readers cannot tell whether it is still needed.",
 	Fix:    "Write # " + lint.IgnoreMark + " RULE followed by the reason, or remove the comment.",
-	Scope:  lint.ScopeComments, Check: ignoreComment,
-})
-
-func ignoreComment(p *lint.Pass) {
-	for _, i := range p.Ignores {
-		if len(i.Rules) == 0 {
-			onComment(p, i, "the comment names no rule")
-			continue
-		}
-		for _, id := range i.Rules {
-			if !p.Known(lint.NormalizeID(id)) {
-				onComment(p, i, "the comment names the unknown rule "+id)
+	Scope:  lint.ScopeComments, Check: func(p *lint.Pass) {
+		for _, i := range p.Ignores {
+			if len(i.Rules) == 0 {
+				onComment(p, i, "the comment names no rule")
+				continue
+			}
+			for _, id := range i.Rules {
+				if !p.Known(lint.NormalizeID(id)) {
+					onComment(p, i, "the comment names the unknown rule "+id)
+				}
+			}
+			if i.Reason == "" {
+				onComment(p, i, "the comment does not say why "+strings.Join(i.Rules, ", ")+" does not matter here")
 			}
 		}
-		if i.Reason == "" {
-			onComment(p, i, "the comment does not say why "+strings.Join(i.Rules, ", ")+" does not matter here")
-		}
-	}
-}
+	},
+})
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT002", Name: "ignore-unused", Severity: lint.Warning, Proof: lint.Practice,

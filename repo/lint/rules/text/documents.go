@@ -137,26 +137,24 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "clusterctl util/yaml/yaml.go, ToUnstructured",
 	Why:    "clusterctl refuses the whole file, with a message that prints the document instead of a line number.",
 	Fix:    "Write every document as a mapping with apiVersion, kind and metadata.",
-	Check:  documentParses,
+	Check: func(p *lint.Pass) {
+		reportCauses(p)
+		s := p.File.Docs()
+		if s == nil {
+			return
+		}
+		others := sync.OnceValue(func() []*yamldoc.Stream { return view.OtherSamples(p.File) })
+		for i, d := range s.Docs {
+			if d.Err != nil || d.Root.Is(yamldoc.Map) || endsInNUL(p.File, i) {
+				continue
+			}
+			if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
+				continue // its value may be a mapping
+			}
+			p.Node(d, d.Root, "document %d of the file is %s, not a mapping", d.Index, d.Root.Kind.Noun())
+		}
+	},
 })
-
-func documentParses(p *lint.Pass) {
-	reportCauses(p)
-	s := p.File.Docs()
-	if s == nil {
-		return
-	}
-	others := sync.OnceValue(func() []*yamldoc.Stream { return view.OtherSamples(p.File) })
-	for i, d := range s.Docs {
-		if d.Err != nil || d.Root.Is(yamldoc.Map) || endsInNUL(p.File, i) {
-			continue
-		}
-		if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
-			continue // its value may be a mapping
-		}
-		p.Node(d, d.Root, "document %d of the file is %s, not a mapping", d.Index, d.Root.Kind.Noun())
-	}
-}
 
 var _ = documentRules.AddAll(lint.Rule{
 	ID: "YAML002", Name: "separator-line", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -434,25 +432,23 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, addCommonLabels; apimachinery unstructured, GetLabels",
 	Why:    "Selectors no longer match: clusterctl ignores all labels if one is not a string, and writes only its own two. In a template the API server refuses the object.",
 	Fix:    "Put the value in quotes.",
-	Check:  labelValues,
-})
-
-func labelValues(p *lint.Pass) {
-	isText := func(n *yamldoc.Node) bool { return n.Is(yamldoc.String) || n.Is(yamldoc.Null) } // null is an empty text
-	for _, o := range p.File.Objects() {
-		for _, field := range []string{"labels", "annotations"} {
-			all := o.Get("metadata", field)
-			for _, f := range all.Fields() {
-				if isText(f.Value) || all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
-					continue
+	Check: func(p *lint.Pass) {
+		isText := func(n *yamldoc.Node) bool { return n.Is(yamldoc.String) || n.Is(yamldoc.Null) } // null is an empty text
+		for _, o := range p.File.Objects() {
+			for _, field := range []string{"labels", "annotations"} {
+				all := o.Get("metadata", field)
+				for _, f := range all.Fields() {
+					if isText(f.Value) || all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
+						continue
+					}
+					finding := lint.On(o, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
+					finding.Edit = lint.Replace(p.File, o.Doc, f.Value, strconv.Quote(f.Value.Text()))
+					view.Judge(p, o, f.Value, isText, func(string) lint.Finding { return finding })
 				}
-				finding := lint.On(o, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
-				finding.Edit = lint.Replace(p.File, o.Doc, f.Value, strconv.Quote(f.Value.Text()))
-				view.Judge(p, o, f.Value, isText, func(string) lint.Finding { return finding })
 			}
 		}
-	}
-}
+	},
+})
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML013", Name: "object-name", Severity: lint.Error, Proof: lint.APIServer,

@@ -194,26 +194,24 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    "Users are not asked for the variable, and without a value it is silently empty, because clusterctl only lists variables at the outermost level.",
 	Fix:    "Use the inner variable once on its own, for example in an annotation, or make it the outer one.",
-	Check:  nestedOnly,
+	Check: func(p *lint.Pass) {
+		rs := view.Refs(p.File)
+		listed := firsts(rs)
+		reported := map[string]bool{}
+		for _, r := range rs {
+			if r.Depth == 0 || listed[r.Name] != nil || p.File.IsOption(r.Name) || reported[r.Name] {
+				continue
+			}
+			reported[r.Name] = true
+			f := lint.Spanning(p.File, r.Start, r.End, "%s only occurs inside other expressions: clusterctl does not list it, and without a value it is empty", r.Name)
+			if r.IsDefault() && r.Default != "" {
+				f.Message = fmt.Sprintf("%s only occurs inside other expressions, so clusterctl does not list it", r.Name)
+				f.Severity = lint.Info
+			}
+			p.Report(f)
+		}
+	},
 })
-
-func nestedOnly(p *lint.Pass) {
-	rs := view.Refs(p.File)
-	listed := firsts(rs)
-	reported := map[string]bool{}
-	for _, r := range rs {
-		if r.Depth == 0 || listed[r.Name] != nil || p.File.IsOption(r.Name) || reported[r.Name] {
-			continue
-		}
-		reported[r.Name] = true
-		f := lint.Spanning(p.File, r.Start, r.End, "%s only occurs inside other expressions: clusterctl does not list it, and without a value it is empty", r.Name)
-		if r.IsDefault() && r.Default != "" {
-			f.Message = fmt.Sprintf("%s only occurs inside other expressions, so clusterctl does not list it", r.Name)
-			f.Severity = lint.Info
-		}
-		p.Report(f)
-	}
-}
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR005", Name: "empty-default", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -356,26 +354,24 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/config/reader_viper.go, Get",
 	Why:    "Users who export the variable as listed are told that it is not set, or get the default, because clusterctl looks for the upper-case name in the environment.",
 	Fix:    "Rename the variable to upper case. If it belongs to a script, write $${name} so that the script gets ${name}.",
-	Check:  variableCase,
+	Check: func(p *lint.Pass) {
+		for name, r := range firsts(view.Refs(p.File)) {
+			upper := strings.ToUpper(name)
+			if name == upper && r.Default == "" && !p.File.IsOption(name) && isAssigned(p.File, name) {
+				p.Report(lint.Spanning(p.File, r.Start, r.End, "a script assigns %s, but clusterctl requires it from the user and puts that value in its place", name).As(lint.Warning))
+			}
+			if name == upper || !shellName().MatchString(name) {
+				continue
+			}
+			f := lint.Spanning(p.File, r.Start, r.End, "%s is required, but clusterctl looks for %s in the environment, so exporting %s does not help", name, upper, name)
+			if r.Default != "" {
+				f.Message = fmt.Sprintf("clusterctl looks for %s in the environment, so exporting %s has no effect", upper, name)
+				f.Severity = lint.Warning
+			}
+			p.Report(f)
+		}
+	},
 })
-
-func variableCase(p *lint.Pass) {
-	for name, r := range firsts(view.Refs(p.File)) {
-		upper := strings.ToUpper(name)
-		if name == upper && r.Default == "" && !p.File.IsOption(name) && isAssigned(p.File, name) {
-			p.Report(lint.Spanning(p.File, r.Start, r.End, "a script assigns %s, but clusterctl requires it from the user and puts that value in its place", name).As(lint.Warning))
-		}
-		if name == upper || !shellName().MatchString(name) {
-			continue
-		}
-		f := lint.Spanning(p.File, r.Start, r.End, "%s is required, but clusterctl looks for %s in the environment, so exporting %s does not help", name, upper, name)
-		if r.Default != "" {
-			f.Message = fmt.Sprintf("clusterctl looks for %s in the environment, so exporting %s has no effect", upper, name)
-			f.Severity = lint.Warning
-		}
-		p.Report(f)
-	}
-}
 
 // assignment is a line with a command of a shell that sets a variable, and to what.
 var assignment = phrase.Pattern(`^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|local|readonly|do|then|for)[ \t]+))([A-Z_][A-Z0-9_]*)(?:=[^=]|[ \t]+in[ \t])(.*)`)
@@ -417,25 +413,23 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/config/reader_viper.go, Get",
 	Why:    "Both variables get the same value, because clusterctl ignores case in variable names.",
 	Fix:    "Rename one of them.",
-	Check:  differByCase,
-})
-
-func differByCase(p *lint.Pass) {
-	seen := map[string]*vars.Ref{}
-	reported := map[string]bool{}
-	rs := view.Refs(p.File)
-	for i, r := range rs {
-		key := strings.ToUpper(r.Name)
-		switch other := seen[key]; {
-		case other == nil:
-			seen[key] = &rs[i]
-		case other.Name != r.Name && !reported[r.Name]:
-			reported[r.Name] = true
-			p.Span(r.Start, r.End, "%s and %s (line %d) are the same variable for clusterctl",
-				r.Name, other.Name, p.File.Raw.Pos(other.Start).Line)
+	Check: func(p *lint.Pass) {
+		seen := map[string]*vars.Ref{}
+		reported := map[string]bool{}
+		rs := view.Refs(p.File)
+		for i, r := range rs {
+			key := strings.ToUpper(r.Name)
+			switch other := seen[key]; {
+			case other == nil:
+				seen[key] = &rs[i]
+			case other.Name != r.Name && !reported[r.Name]:
+				reported[r.Name] = true
+				p.Span(r.Start, r.End, "%s and %s (line %d) are the same variable for clusterctl",
+					r.Name, other.Name, p.File.Raw.Pos(other.Start).Line)
+			}
 		}
-	}
-}
+	},
+})
 
 // takenNames tells where the value of a variable comes from that is always set.
 var takenNames = map[string]string{
@@ -811,24 +805,22 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/yamlprocessor, util/yaml/yaml.go ToUnstructured",
 	Why:    "clusterctl cannot parse the document, or the value has quotes in it, because those of the default end up inside the value.",
 	Fix:    `Write nothing else in the value, and remove the quotes around the expression: ${A:=""}.`,
-	Check:  quotesInQuotes,
+	Check: func(p *lint.Pass) {
+		reportCauses(p)
+		match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
+		scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
+			text := n.Text()
+			switch {
+			case n.Style != yamldoc.Quoted && n.Style != yamldoc.Plain, !strings.Contains(text, r.Default[:1]):
+			case text == r.Default:
+				p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
+			case !strings.ContainsAny(text, " \t\n{[="): // commands, flags and JSON may have quotes
+				p.Report(lint.At(p.File, d, n,
+					"the quotes in the default %s of %s become part of the value", r.Default, r.Name).As(lint.Warning))
+			}
+		})
+	},
 })
-
-func quotesInQuotes(p *lint.Pass) {
-	reportCauses(p)
-	match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
-	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		text := n.Text()
-		switch {
-		case n.Style != yamldoc.Quoted && n.Style != yamldoc.Plain, !strings.Contains(text, r.Default[:1]):
-		case text == r.Default:
-			p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
-		case !strings.ContainsAny(text, " \t\n{[="): // commands, flags and JSON may have quotes
-			p.Report(lint.At(p.File, d, n,
-				"the quotes in the default %s of %s become part of the value", r.Default, r.Name).As(lint.Warning))
-		}
-	})
-}
 
 // punctuation is what a plain scalar must not begin with, or hold.
 var punctuation = phrase.Pattern("^[*&!|>%@`#]|: | #")
