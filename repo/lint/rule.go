@@ -118,7 +118,8 @@ type Rule struct {
 }
 
 // Family is a group of rules about one subject. Packages of rules have one as a
-// variable and add every rule to it, in a declaration directly above its check.
+// variable and add every rule to it, in a declaration directly above its check, which is in the
+// declaration itself if it is short.
 type Family struct {
 	// Prefix begins the IDs.
 	Prefix string
@@ -139,6 +140,14 @@ func (f *Family) Add(r Rule) *Rule {
 	i, _ := slices.BinarySearchFunc(f.Rules, r.ID, func(r *Rule, id string) int { return cmp.Compare(r.ID, id) })
 	f.Rules = slices.Insert(f.Rules, i, &r)
 	return &r
+}
+
+// AddAll puts rules into the family that differ only in data, and returns it.
+func (f *Family) AddAll(rules ...Rule) *Family {
+	for _, r := range rules {
+		f.Add(r)
+	}
+	return f
 }
 
 // judgesOwn reports whether the rule is about what templates and classes hold, not about

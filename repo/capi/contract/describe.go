@@ -32,14 +32,7 @@ func (n Need) String() string {
 // FieldsOf returns the rows about the kinds of a role, or about their templates, under a
 // contract for a minor version of Cluster API.
 func FieldsOf(role Role, template bool, c Contract, core int) []*Field {
-	k := &Kind{Role: role, Template: template, Contract: c}
-	var out []*Field
-	for i := range Fields {
-		if Fields[i].Applies(k, Profile{Core: core}) {
-			out = append(out, &Fields[i])
-		}
-	}
-	return out
+	return (&Kind{Role: role, Template: template, Contract: c}).Fields(Profile{Core: core})
 }
 
 // OpenAPI returns the part of a schema that the rows demand: an OpenAPI v3 object. Fields
@@ -108,11 +101,7 @@ func Lacks(crds []*crd.CRD, p Profile) (declared bool, missing []string) {
 // blocking are the fields without which a kind with the schema does not work under its
 // contract.
 func (k *Kind) blocking(s crd.Schema, p Profile) (out []*Field) {
-	for i := range Fields {
-		f := &Fields[i]
-		if !f.Applies(k, p) {
-			continue
-		}
+	for _, f := range k.Fields(p) {
 		verdict, _ := f.Check(s)
 		lacks := verdict == WrongType || (verdict == Missing || verdict == Moved) && f.Need != Optional
 		if lacks && f.Blocks(k, verdict) {

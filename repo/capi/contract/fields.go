@@ -178,10 +178,16 @@ var ConditionFields = [...]Field{
 	{Path: "observedGeneration", Type: "integer", Read: true},
 }
 
-func Demands(s Section) []*Field {
-	var out []*Field
+func Demands(s Section) []*Field { return only(func(f *Field) bool { return f.Section == s }) }
+
+// Fields returns the rows about a kind; see Applies.
+func (k *Kind) Fields(p Profile) []*Field {
+	return only(func(f *Field) bool { return f.Applies(k, p) })
+}
+
+func only(wanted func(*Field) bool) (out []*Field) {
 	for i := range Fields {
-		if Fields[i].Section == s {
+		if wanted(&Fields[i]) {
 			out = append(out, &Fields[i])
 		}
 	}

@@ -1,8 +1,6 @@
 package classes
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -227,15 +225,11 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 	if mayMean(p.File, c, &r) {
 		return // it depends on the values of variables
 	}
-	var names []string
-	for _, o := range p.File.Objects() {
-		if o.Is(r.Group(), r.Kind) {
-			names = append(names, o.Name)
-		}
-	}
+	alike := phrase.Only(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(r.Group(), r.Kind) })
 	f := lint.On(c.Object, r.Node.Get("name"),
 		"%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
-	if len(names) > 0 {
+	if len(alike) > 0 {
+		names := phrase.List(alike, func(o *manifest.Object) string { return o.Name })
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
 	if p.Release.Own && !slices.ContainsFunc(c.References(), func(r clusterclass.Reference) bool { return target(c, &r) != nil }) {
@@ -294,24 +288,22 @@ var _ = classRules.Add(lint.Rule{
 	Source: "Cluster API provider contracts, the pages of the roles",
 	Why:    "Cluster API creates an object of this kind and waits forever for fields that only another role has.",
 	Fix:    "Refer to a template of the expected role, and add it to the file if it is missing.",
-	Check:  each((*clusterclass.Class).References, classTemplateRole),
+	Check: each((*clusterclass.Class).References, func(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
+		if !complete(c, &r) || r.Role == contract.Remediation || !strings.HasSuffix(r.Kind, contract.Suffix) {
+			return
+		}
+		role := roleOf(p, r.Group(), r.Kind)
+		switch {
+		case role == "", role == r.Role:
+		case r.Role == contract.InfraCluster && role == contract.ControlPlane:
+			// One object may be both, as control planes of clouds were.
+		case inRole(p, &r):
+		default:
+			p.On(c.Object, r.Node.Get("kind"),
+				"%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
+		}
+	}),
 })
-
-func classTemplateRole(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
-	if !complete(c, &r) || r.Role == contract.Remediation || !strings.HasSuffix(r.Kind, contract.Suffix) {
-		return
-	}
-	role := roleOf(p, r.Group(), r.Kind)
-	switch {
-	case role == "", role == r.Role:
-	case r.Role == contract.InfraCluster && role == contract.ControlPlane:
-		// One object may be both, as control planes of clouds were.
-	case inRole(p, &r):
-	default:
-		p.On(c.Object, r.Node.Get("kind"),
-			"%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
-	}
-}
 
 // kubeadm are the kinds of templates of Cluster API's own providers, and the
 // version that it chooses.
@@ -330,35 +322,24 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
-	var first *clusterclass.Reference
-	var old []string
 	for _, r := range c.References() {
 		if !complete(c, &r) || r.Role == contract.Remediation {
 			continue
 		}
 		group, version := manifest.SplitAPIVersion(r.APIVersion)
 		chosen := kubeadm[[2]string{group, r.Kind}]
-		if d := p.Release.CRD(group, r.Kind); d != nil {
+		d := p.Release.CRD(group, r.Kind)
+		if d != nil {
 			_, chosen, _ = p.Profile.Choose(d)
 		}
 		if chosen == "" || chosen == version {
 			continue
 		}
-		if first == nil {
-			first = &r
-		}
-		if text := fmt.Sprintf("%s %s (chosen: %s)", r.Kind, version, chosen); !slices.Contains(old, text) {
-			old = append(old, text)
-		}
-	}
-	if first != nil {
-		f := lint.On(c.Object, first.Node.Get("apiVersion"),
-			"the references use versions that Cluster API does not choose: %s", strings.Join(old, ", "))
-		group, version := manifest.SplitAPIVersion(first.APIVersion)
-		if d := p.Release.CRD(group, first.Kind); d != nil && d.Version(version) == nil {
+		f := lint.On(c.Object, r.Node.Get("apiVersion"), "%s refers to %s in version %s, but Cluster API chooses %s", r.String(), r.Kind, version, chosen)
+		if d != nil && d.Version(version) == nil {
 			f = view.Unversioned(p, f, d, version)
 		}
-		p.Report(f)
+		p.Report(f.Because(p.Rule.ID + view.Named(c.Object)))
 	}
 }
 
@@ -409,15 +390,7 @@ var _ = classRules.Add(lint.Rule{
 	Check:  classTemplateValid,
 })
 
-func classTemplateValid(p *lint.Pass) {
-	templates := view.ClassTemplates(p.File)
-	checker := crd.Checker{Received: true}
-	for _, o := range p.File.Objects() {
-		if templates[o] {
-			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o), nil)
-		}
-	}
-}
+func classTemplateValid(p *lint.Pass) { view.MatchDefinitions(p, true) }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC008", Name: "class-worker-name", Severity: lint.Error, Proof: lint.APIServer,
@@ -467,16 +440,14 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateMachineHealthCheckClasses",
 	Why:    "The API server refuses the class, because a health check needs machines.",
 	Fix:    "Add spec.controlPlane.machineInfrastructure and its template, or remove the health check.",
-	Check:  eachClass(classHealthCheckMachines),
-})
-
-func classHealthCheckMachines(p *lint.Pass, c *clusterclass.Class) {
-	for _, h := range c.HealthChecks() {
-		if h.ControlPlane && h.Defined() && c.MachineInfrastructure().Node == nil {
-			p.On(c.Object, h.Node, "the control plane has a health check but no machineInfrastructure")
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, h := range c.HealthChecks() {
+			if h.ControlPlane && h.Defined() && c.MachineInfrastructure().Node == nil {
+				p.On(c.Object, h.Node, "the control plane has a health check but no machineInfrastructure")
+			}
 		}
-	}
-}
+	}),
+})
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC010", Name: "class-startup-timeout", Severity: lint.Error, Proof: lint.APIServer,
@@ -484,17 +455,15 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateMachineHealthCheckNodeStartupTimeoutSeconds",
 	Why:    "The API server refuses the class.",
 	Fix:    "Use 30 seconds or more, or 0 to disable the timeout.",
-	Check:  eachClass(classStartupTimeout),
-})
-
-func classStartupTimeout(p *lint.Pass, c *clusterclass.Class) {
-	for _, h := range c.HealthChecks() {
-		n := h.NodeStartupTimeout
-		if seconds, ok := view.Seconds(n); ok && seconds != 0 && seconds < 30 && !sampled(c.Object, n) {
-			p.On(c.Object, n, "the startup timeout is %s; it must be 0 or at least 30 seconds", n.Text())
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, h := range c.HealthChecks() {
+			n := h.NodeStartupTimeout
+			if seconds, ok := view.Seconds(n); ok && seconds != 0 && seconds < 30 && !sampled(c.Object, n) {
+				p.On(c.Object, n, "the startup timeout is %s; it must be 0 or at least 30 seconds", n.Text())
+			}
 		}
-	}
-}
+	}),
+})
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC011", Name: "class-int-or-percent", Severity: lint.Error, Proof: lint.APIServer,
@@ -535,22 +504,20 @@ var _ = classRules.Add(lint.Rule{
 	Source: classCRD,
 	Why:    "The API server refuses the class.",
 	Fix:    `Write a string such as "[3-5]".`,
-	Check:  eachClass(classUnhealthyRange),
-})
-
-func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
-	for _, h := range c.HealthChecks() {
-		switch n := h.UnhealthyRange; {
-		case !n.Is(yamldoc.String) || sampled(c.Object, n):
-		case !unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32:
-			p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text())
-		case view.Reversed(n):
-			f := lint.On(c.Object, n, "the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text()).As(lint.Warning)
-			f.Fix = "Write the smaller number first."
-			p.Report(f)
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, h := range c.HealthChecks() {
+			switch n := h.UnhealthyRange; {
+			case !n.Is(yamldoc.String) || sampled(c.Object, n):
+			case !unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32:
+				p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text())
+			case view.Reversed(n):
+				f := lint.On(c.Object, n, "the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text()).As(lint.Warning)
+				f.Fix = "Write the smaller number first."
+				p.Report(f)
+			}
 		}
-	}
-}
+	}),
+})
 
 var unhealthyRange = phrase.Pattern(`^\[[0-9]+-[0-9]+\]$`)
 
@@ -560,14 +527,12 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class. Unlike the templates of patches, naming templates cannot call sprig functions.",
 	Fix:    "Use .cluster.name and .random, and for workers .machineDeployment.topologyName or .machinePool.topologyName.",
-	Check:  each((*clusterclass.Class).Namings, classNamingTemplate),
+	Check: each((*clusterclass.Class).Namings, func(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
+		if _, err := n.Render(n.Template.Text()); err != nil && !sampled(c.Object, n.Template) {
+			p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
+		}
+	}),
 })
-
-func classNamingTemplate(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
-	if _, err := n.Render(n.Template.Text()); err != nil && !sampled(c.Object, n.Template) {
-		p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC014", Name: "class-naming-result", Severity: lint.Error, Proof: lint.APIServer,
@@ -575,18 +540,16 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class.",
 	Fix:    `Use only lower-case letters, digits, "-" and ".".`,
-	Check:  each((*clusterclass.Class).Namings, classNamingResult),
+	Check: each((*clusterclass.Class).Namings, func(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
+		name, err := n.Render(n.Template.Text())
+		if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
+			return
+		}
+		if problem := clusterclass.Unnamed(name); problem != "" {
+			p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
+		}
+	}),
 })
-
-func classNamingResult(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
-	name, err := n.Render(n.Template.Text())
-	if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
-		return
-	}
-	if problem := clusterclass.Unnamed(name); problem != "" {
-		p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC015", Name: "class-kubernetes-versions", Severity: lint.Error, Proof: lint.APIServer,
@@ -741,43 +704,24 @@ var _ = classRules.Add(lint.Rule{
 
 func classNamespace(p *lint.Pass) {
 	for _, c := range clusterclass.In(p.File) {
-		var first *yamldoc.Node
-		var names []string
 		for _, r := range c.References() {
 			// In v1beta2 there is no such field (CC001, CC021).
 			if n := r.Node.Get("namespace"); n.Str() != "" && c.Version == clusterclass.V1Beta1 {
-				first = cmp.Or(first, n)
-				names = append(names, r.String())
+				f := lint.On(c.Object, n, "%s has the namespace %s, although templates are always taken from that of the class",
+					r.String(), view.Spelling(c.Object, n)).Because(p.Rule.ID + view.Named(c.Object))
+				f.Fix = "Remove namespace from the references."
+				p.Report(f)
 			}
-		}
-		if first != nil {
-			f := lint.On(c.Object, first, "%s with a namespace, here %s, although templates are always taken from that of the class: %s",
-				phrase.Count(len(names), "reference"), view.Spelling(c.Object, first), phrase.Few(names, 2))
-			f.Fix = "Remove namespace from the references."
-			p.Report(f)
 		}
 	}
 	if p.File.Kind != layouts.ClusterClass || p.Release.Own && layouts.KindOfFile(p.File.Artifact.Name) != layouts.ClusterClass {
 		return // other files have the namespace that clusterctl is given
 	}
-	var first *manifest.Object
-	others := 0
 	for _, o := range p.File.Objects() {
-		switch {
-		case o.Namespace == "":
-		case first == nil:
-			first = o
-		default:
-			others++
+		if o.Namespace != "" {
+			n := o.Get("metadata", "namespace")
+			p.Report(lint.On(o, n, "the object has the namespace %s", view.Spelling(o, n)).Because(p.Rule.ID + p.File.Raw.Name))
 		}
-	}
-	if first != nil {
-		n := first.Get("metadata", "namespace")
-		message := "the object has the namespace " + view.Spelling(first, n)
-		if others > 0 {
-			message = fmt.Sprintf("the object and %s have a namespace, here %s", phrase.Count(others, "other"), view.Spelling(first, n))
-		}
-		p.On(first, n, "%s", message)
 	}
 }
 
@@ -815,17 +759,15 @@ var _ = classRules.Add(lint.Rule{
 	Source: "Cluster API book, Version support; CustomResourceDefinition of ClusterClass",
 	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses it once Cluster API stops serving v1beta1 in 2027.",
 	Fix:    "Convert the class to v1beta2; some fields have other names there.",
-	Check:  eachClass(classAPIVersion),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
+			f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
+			f.Object = "" // one finding for the classes of a release
+			f.Fix = view.Renamed(c.Object)
+			p.Report(f.Perhaps(view.VersionOf(c.Object)))
+		}
+	}),
 })
-
-func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
-	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
-		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
-		f.Object = "" // one finding for the classes of a release
-		f.Fix = view.Renamed(c.Object)
-		p.Report(f.Perhaps(view.VersionOf(c.Object)))
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC021", Name: "class-field-of-other-version", Severity: lint.Error, Proof: lint.APIServer,
@@ -833,25 +775,23 @@ var _ = classRules.Add(lint.Rule{
 	Source: classCRD + "; cluster-api api/core/v1beta1/conversion.go",
 	Why:    "kubectl refuses the object because of the unknown field; every other client loses the field silently.",
 	Fix:    "Use the name that the field has in the API version of the object.",
-	Check:  eachClass(classFieldOfOtherVersion),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, v := range c.Check() {
+			if v.Fault != crd.Unknown || inVariableSchema(v.Path) {
+				continue
+			}
+			name, elsewhere := c.Elsewhere(v.Path)
+			if !elsewhere {
+				continue
+			}
+			f := lint.On(c.Object, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
+			if name != "" {
+				f.Fix = "In version " + c.Version + " this is " + name + "."
+			}
+			p.Report(f.Because(view.VersionOf(c.Object)))
+		}
+	}),
 })
-
-func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
-	for _, v := range c.Check() {
-		if v.Fault != crd.Unknown || inVariableSchema(v.Path) {
-			continue
-		}
-		name, elsewhere := c.Elsewhere(v.Path)
-		if !elsewhere {
-			continue
-		}
-		f := lint.On(c.Object, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
-		if name != "" {
-			f.Fix = "In version " + c.Version + " this is " + name + "."
-		}
-		p.Report(f.Because(view.VersionOf(c.Object)))
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC022", Name: "class-limits", Severity: lint.Error, Proof: lint.APIServer,
@@ -859,25 +799,23 @@ var _ = classRules.Add(lint.Rule{
 	Source: classCRD + "; " + classAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Change the value so that it is within the limit, or remove it.",
-	Check:  eachClass(classLimits),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, v := range c.Check() {
+			if (v.Fault == crd.Value || v.Fault == crd.Missing) && !spoken(v) {
+				violation(p, c, v)
+			}
+		}
+		for _, m := range c.Metadata() {
+			view.JudgeMetadata(p, c.Object, m)
+		}
+		for _, n := range c.Taints() {
+			if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" &&
+				n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
+				p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text(), problem)
+			}
+		}
+	}),
 })
-
-func classLimits(p *lint.Pass, c *clusterclass.Class) {
-	for _, v := range c.Check() {
-		if (v.Fault == crd.Value || v.Fault == crd.Missing) && !spoken(v) {
-			violation(p, c, v)
-		}
-	}
-	for _, m := range c.Metadata() {
-		view.JudgeMetadata(p, c.Object, m)
-	}
-	for _, n := range c.Taints() {
-		if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" &&
-			n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
-			p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text(), problem)
-		}
-	}
-}
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC023", Name: "class-upgrade-plan", Severity: lint.Error, Proof: lint.Contract,
@@ -885,15 +823,13 @@ var _ = classRules.Add(lint.Rule{
 	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation and Upgrade Plan Runtime Extensions",
 	Why:    "Cluster API registers extensions only under such names. It never finds this one, and clusters of the class cannot be upgraded.",
 	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
-	Check:  eachClass(classUpgradePlan),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		n := c.Spec.Get("upgrade", "external", "generateUpgradePlanExtension")
+		if n.Is(yamldoc.String) && n.Text() != "" && !isHandler(n.Text()) && !sampled(c.Object, n) {
+			p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text())
+		}
+	}),
 })
-
-func classUpgradePlan(p *lint.Pass, c *clusterclass.Class) {
-	n := c.Spec.Get("upgrade", "external", "generateUpgradePlanExtension")
-	if n.Is(yamldoc.String) && n.Text() != "" && !isHandler(n.Text()) && !sampled(c.Object, n) {
-		p.On(c.Object, n, "%q does not have the form HANDLER.EXTENSIONCONFIG", n.Text())
-	}
-}
 
 // isHandler reports whether a text has the form under which Cluster API registers
 // the handlers of extensions.
@@ -940,17 +876,15 @@ var _ = classRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 	Why:    "clusterctl looks for the class in exactly this namespace. With quotes inside quotes, the namespace consists of two quotes.",
 	Fix:    "Write a default that is a namespace, without inner quotes. In v1beta1 it may be empty: ${CLUSTER_CLASS_NAMESPACE:=\"\"}, with no quotes around it.",
-	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(classNamespaceQuoted),
-})
-
-func classNamespaceQuoted(p *lint.Pass, o *manifest.Object) {
-	if !o.Is(clusterclass.Group, "Cluster") {
-		return
-	}
-	topology := o.Get("spec", "topology")
-	for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
-		if n.Is(yamldoc.String) && n.Text() != "" && !layouts.IsDNSLabel(n.Text()) {
-			p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text())
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if !o.Is(clusterclass.Group, "Cluster") {
+			return
 		}
-	}
-}
+		topology := o.Get("spec", "topology")
+		for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
+			if n.Is(yamldoc.String) && n.Text() != "" && !layouts.IsDNSLabel(n.Text()) {
+				p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text())
+			}
+		}
+	}),
+})

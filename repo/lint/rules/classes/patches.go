@@ -116,18 +116,16 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
 	Fix:    "Keep exactly one of definitions and external.",
-	Check:  each((*clusterclass.Class).Patches, patchKind),
+	Check: each((*clusterclass.Class).Patches, func(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
+		switch {
+		case !patch.Node.Is(yamldoc.Map):
+		case patch.Definitions == nil && patch.External == nil:
+			p.On(c.Object, patch.Node, "patch %q has neither definitions nor external", patch.Name)
+		case patch.Definitions != nil && patch.External != nil:
+			p.On(c.Object, patch.Node.Field("external").Key(), "patch %q has both definitions and external", patch.Name)
+		}
+	}),
 })
-
-func patchKind(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
-	switch {
-	case !patch.Node.Is(yamldoc.Map):
-	case patch.Definitions == nil && patch.External == nil:
-		p.On(c.Object, patch.Node, "patch %q has neither definitions nor external", patch.Name)
-	case patch.Definitions != nil && patch.External != nil:
-		p.On(c.Object, patch.Node.Field("external").Key(), "patch %q has both definitions and external", patch.Name)
-	}
-}
 
 // judgeable reports whether the text of a template can be judged: it is written
 // here and not longer than the API allows.
@@ -148,20 +146,18 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateEnabledIf",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
-	Check:  each((*clusterclass.Class).Patches, patchEnabledIf),
+	Check: each((*clusterclass.Class).Patches, func(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
+		what := fmt.Sprintf("enabledIf of patch %q", patch.Name)
+		if !judgeable(p, c, patch.EnabledIf, what, 256) {
+			return
+		}
+		if patch.EnabledIf.Text() == "" {
+			p.On(c.Object, patch.EnabledIf, "%s is empty", what)
+		} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text()); err != nil {
+			p.On(c.Object, patch.EnabledIf, "%s is not a valid template: %v", what, err)
+		}
+	}),
 })
-
-func patchEnabledIf(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
-	what := fmt.Sprintf("enabledIf of patch %q", patch.Name)
-	if !judgeable(p, c, patch.EnabledIf, what, 256) {
-		return
-	}
-	if patch.EnabledIf.Text() == "" {
-		p.On(c.Object, patch.EnabledIf, "%s is empty", what)
-	} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text()); err != nil {
-		p.On(c.Object, patch.EnabledIf, "%s is not a valid template: %v", what, err)
-	}
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA004", Name: "patch-template", Severity: lint.Error, Proof: lint.APIServer,
@@ -169,20 +165,18 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
-	Check:  each(jsonPatches, patchTemplate),
+	Check: each(jsonPatches, func(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+		n := j.from.Get("template")
+		if !judgeable(p, c, n, "the template", 10240) {
+			return
+		}
+		if n.Text() == "" {
+			p.On(c.Object, n, "the template is empty")
+		} else if _, err := clusterclass.ParseTemplate(n.Text()); err != nil && j.writes() {
+			p.On(c.Object, n, "the template is not valid: %v", err)
+		}
+	}),
 })
-
-func patchTemplate(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	n := j.from.Get("template")
-	if !judgeable(p, c, n, "the template", 10240) {
-		return
-	}
-	if n.Text() == "" {
-		p.On(c.Object, n, "the template is empty")
-	} else if _, err := clusterclass.ParseTemplate(n.Text()); err != nil && j.writes() {
-		p.On(c.Object, n, "the template is not valid: %v", err)
-	}
-}
 
 // matches reports whether a selector selects a reference.
 func (d *patchDefinition) matches(r *clusterclass.Reference) bool {
@@ -265,18 +259,16 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateSelectorName",
 	Why:    "The API server refuses the class.",
 	Fix:    "Write the full name, a prefix followed by *, or * followed by a suffix.",
-	Check:  each(patchDefinitions, patchClassNames),
-})
-
-func patchClassNames(p *lint.Pass, c *clusterclass.Class, d patchDefinition) {
-	for _, name := range matchLists {
-		for _, n := range d.match.Get(name, "names").List() {
-			if problem := nameProblem(n.Str()); problem != "" && !sampled(c.Object, n) {
-				p.On(c.Object, n, "%q %s", n.Text(), problem)
+	Check: each(patchDefinitions, func(p *lint.Pass, c *clusterclass.Class, d patchDefinition) {
+		for _, name := range matchLists {
+			for _, n := range d.match.Get(name, "names").List() {
+				if problem := nameProblem(n.Str()); problem != "" && !sampled(c.Object, n) {
+					p.On(c.Object, n, "%q %s", n.Text(), problem)
+				}
 			}
 		}
-	}
-}
+	}),
+})
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA008", Name: "patch-operation", Severity: lint.Error, Proof: lint.APIServer,
@@ -284,15 +276,13 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatches",
 	Why:    "The API server refuses the class.",
 	Fix:    "Use add or replace with one of value and valueFrom, or remove with neither.",
-	Check:  each(jsonPatches, patchOperation),
+	Check: each(jsonPatches, func(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+		if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text()) &&
+			!sampled(c.Object, j.op) {
+			p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text())
+		}
+	}),
 })
-
-func patchOperation(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text()) &&
-		!sampled(c.Object, j.op) {
-		p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text())
-	}
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA009", Name: "patch-path", Severity: lint.Error, Proof: lint.APIServer,
@@ -401,20 +391,18 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Give add and replace exactly one of value and valueFrom, and remove both from the operation remove.",
-	Check:  each(jsonPatches, patchValue),
+	Check: each(jsonPatches, func(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+		switch op := j.op.Str(); {
+		case op == "remove" && (j.value != nil || j.from != nil):
+			p.Report(lint.On(c.Object, j.node, "remove has a value, which is ignored").As(lint.Warning))
+		case !j.writes():
+		case j.value == nil && j.from == nil:
+			p.On(c.Object, j.node, "%s has neither value nor valueFrom", op)
+		case j.value != nil && j.from != nil:
+			p.On(c.Object, j.node, "%s has both value and valueFrom", op)
+		}
+	}),
 })
-
-func patchValue(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	switch op := j.op.Str(); {
-	case op == "remove" && (j.value != nil || j.from != nil):
-		p.Report(lint.On(c.Object, j.node, "remove has a value, which is ignored").As(lint.Warning))
-	case !j.writes():
-	case j.value == nil && j.from == nil:
-		p.On(c.Object, j.node, "%s has neither value nor valueFrom", op)
-	case j.value != nil && j.from != nil:
-		p.On(c.Object, j.node, "%s has both value and valueFrom", op)
-	}
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA012", Name: "patch-value-from", Severity: lint.Error, Proof: lint.APIServer,
@@ -422,21 +410,19 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Keep exactly one of variable and template.",
-	Check:  each(jsonPatches, patchValueFrom),
+	Check: each(jsonPatches, func(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+		if !j.from.Is(yamldoc.Map) || !j.writes() {
+			return
+		}
+		variable, template := j.from.Get("variable").Given(), j.from.Get("template").Given()
+		switch {
+		case variable == nil && template == nil:
+			p.On(c.Object, j.from, "valueFrom has neither variable nor template")
+		case variable != nil && template != nil:
+			p.On(c.Object, j.from, "valueFrom has both variable and template")
+		}
+	}),
 })
-
-func patchValueFrom(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	if !j.from.Is(yamldoc.Map) || !j.writes() {
-		return
-	}
-	variable, template := j.from.Get("variable").Given(), j.from.Get("template").Given()
-	switch {
-	case variable == nil && template == nil:
-		p.On(c.Object, j.from, "valueFrom has neither variable nor template")
-	case variable != nil && template != nil:
-		p.On(c.Object, j.from, "valueFrom has both variable and template")
-	}
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA013", Name: "patch-variable", Severity: lint.Error, Proof: lint.APIServer,
@@ -498,18 +484,16 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", builtinVariables",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the name.",
-	Check:  each(jsonPatches, patchBuiltin),
+	Check: each(jsonPatches, func(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+		n := j.from.Get("variable")
+		if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) ||
+			!strings.HasPrefix(n.Text(), clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text()) {
+			return
+		}
+		p.Report(lint.On(c.Object, n,
+			"builtin variable %s does not exist", n.Text()).Meant(phrase.Nearest(n.Text(), clusterclass.Builtins())))
+	}),
 })
-
-func patchBuiltin(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	n := j.from.Get("variable")
-	if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) ||
-		!strings.HasPrefix(n.Text(), clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text()) {
-		return
-	}
-	p.Report(lint.On(c.Object, n,
-		"builtin variable %s does not exist", n.Text()).Meant(phrase.Nearest(n.Text(), clusterclass.Builtins())))
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA015", Name: "patch-external", Severity: lint.Error, Proof: lint.APIServer,
@@ -517,17 +501,15 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
 	Fix:    "Set generatePatchesExtension or validateTopologyExtension (generateExtension or validateExtension in v1beta1).",
-	Check:  each((*clusterclass.Class).Patches, patchExternal),
+	Check: each((*clusterclass.Class).Patches, func(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
+		if !patch.External.Is(yamldoc.Map) {
+			return
+		}
+		if generate, validate, _ := c.Handlers(patch); generate == nil && validate == nil {
+			p.On(c.Object, patch.External, "external patch %q neither generates patches nor validates the topology", patch.Name)
+		}
+	}),
 })
-
-func patchExternal(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
-	if !patch.External.Is(yamldoc.Map) {
-		return
-	}
-	if generate, validate, _ := c.Handlers(patch); generate == nil && validate == nil {
-		p.On(c.Object, patch.External, "external patch %q neither generates patches nor validates the topology", patch.Name)
-	}
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA016", Name: "patch-handler", Severity: lint.Warning, Proof: lint.Contract,

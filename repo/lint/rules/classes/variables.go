@@ -45,34 +45,28 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 	}
 }
 
-var _ = variableRules.Add(lint.Rule{
+var _ = variableRules.AddAll(lint.Rule{
 	ID: "CV002", Name: "variable-type", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "The type in a variable's schema must be an OpenAPI type",
 	Source: variableAdmission + "; " + classCRD,
 	Why:    "The API server refuses the class.",
 	Fix:    "Use object, array, string, integer, number or boolean.",
 	Check:  eachFault(clusterclass.OfType),
-})
-
-var _ = variableRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CV004", Name: "variable-properties", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "A variable's schema must not have both properties and additionalProperties",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Remove one of them.",
 	Check:  eachFault(clusterclass.OfFields),
-})
-
-var _ = variableRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CV006", Name: "variable-example", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Examples and enum values of a variable must match its schema",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the value or the schema.",
 	Check:  eachFault(clusterclass.OfSample),
-})
-
-var _ = variableRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CV008", Name: "variable-keyword", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "The schema of a variable must only have keywords that Cluster API knows",
 	Source: classCRD,
@@ -109,25 +103,15 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with variables",
 	Why:    "Users must set the variable in every Cluster, and the schema is where they look for its meaning.",
 	Fix:    "Add a description to the schema, or a default.",
-	Check:  eachClass(variableUndescribed),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, v := range c.Variables() {
+			if !v.Required || v.Default() != nil || v.Schema.Node == nil || v.Schema.Node.Get("description").Str() != "" || v.Name == "" {
+				continue
+			}
+			p.Report(lint.On(c.Object, v.Node.Get("name"), "required variable %s has no description", v.Name).Because(p.Rule.ID + view.Named(c.Object)))
+		}
+	}),
 })
-
-func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
-	var first *yamldoc.Node
-	var names []string
-	for _, v := range c.Variables() {
-		if !v.Required || v.Default() != nil || v.Schema.Node == nil || v.Schema.Node.Get("description").Str() != "" || v.Name == "" {
-			continue
-		}
-		if first == nil {
-			first = v.Node.Get("name")
-		}
-		names = append(names, v.Name)
-	}
-	if first != nil {
-		p.On(c.Object, first, "required variables have no description: %s", strings.Join(names, ", "))
-	}
-}
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV013", Name: "variable-metadata", Severity: lint.Info, Proof: lint.Contract,
@@ -135,27 +119,15 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "cluster-api api/core/v1beta2, ClusterClassVariable",
 	Why:    "The other field is deprecated and will be removed together with v1beta1.",
 	Fix:    "Move labels and annotations to schema.openAPIV3Schema.x-metadata.",
-	Check:  eachClass(variableMetadata),
+	Check: eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		name := "deprecatedV1Beta1Metadata"
+		if c.Version == clusterclass.V1Beta1 {
+			name = "metadata"
+		}
+		for _, v := range c.Variables() {
+			if f := v.Node.Field(name); f != nil {
+				p.Report(lint.On(c.Object, f.Key(), "variable %s uses the deprecated field %s", v.Name, name).Because(p.Rule.ID + view.Named(c.Object)))
+			}
+		}
+	}),
 })
-
-func variableMetadata(p *lint.Pass, c *clusterclass.Class) {
-	name := "deprecatedV1Beta1Metadata"
-	if c.Version == clusterclass.V1Beta1 {
-		name = "metadata"
-	}
-	var first *yamldoc.Node
-	var names []string
-	for _, v := range c.Variables() {
-		f := v.Node.Field(name)
-		if f == nil {
-			continue
-		}
-		if first == nil {
-			first = f.Key()
-		}
-		names = append(names, v.Name)
-	}
-	if first != nil {
-		p.On(c.Object, first, "the field %s is deprecated; these variables use it: %s", name, strings.Join(names, ", "))
-	}
-}

@@ -26,24 +26,22 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, inspectTargetNamespace and NewComponents",
 	Why:    "clusterctl refuses components with two Namespaces. Without one, users must pass --target-namespace.",
 	Fix:    "Keep one Namespace, the one of the controller.",
-	Check:  oneNamespace,
-})
-
-func oneNamespace(p *lint.Pass) {
-	if noNamespace(p.File) {
-		p.Report(lint.Finding{File: p.File.Raw.Name, Severity: lint.Warning,
-			Message: "the components have no Namespace, so clusterctl installs them only with --target-namespace"})
-	}
-	first := view.TargetNamespace(p.File)
-	past := false
-	for _, o := range p.File.Objects() {
-		if past && o.Kind == "Namespace" {
-			p.Report(lint.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d",
-				first.Name, first.Doc.Pos(first.Get("kind")).Line).Because(inNamespace(o.Name)))
+	Check: func(p *lint.Pass) {
+		if noNamespace(p.File) {
+			p.Report(lint.Finding{File: p.File.Raw.Name, Severity: lint.Warning,
+				Message: "the components have no Namespace, so clusterctl installs them only with --target-namespace"})
 		}
-		past = past || o == first
-	}
-}
+		first := view.TargetNamespace(p.File)
+		past := false
+		for _, o := range p.File.Objects() {
+			if past && o.Kind == "Namespace" {
+				p.Report(lint.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d",
+					first.Name, first.Doc.Pos(first.Get("kind")).Line).Because(inNamespace(o.Name)))
+			}
+			past = past || o == first
+		}
+	},
+})
 
 // inNamespace is the cause of findings about a namespace that clusterctl replaces.
 func inNamespace(name string) string { return "namespace " + name }
@@ -75,21 +73,19 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "Kubernetes names, section RFC 1123 Label Names",
 	Why:    "The API server refuses the Namespace and every object in it; clusterctl does not check the name.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
-	Check:  view.EachObject(namespaceName),
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		n := o.Get("metadata", "name")
+		if o.Kind != "Namespace" || n == nil || view.Open(o, n) {
+			return
+		}
+		if _, variable := p.File.Variable(o.Doc, n); o.Name == "" && !variable {
+			return // no name at all, which is the same fault in any object
+		}
+		if !layouts.IsDNSLabel(o.Name) {
+			p.Report(lint.On(o, n, "%q is not a DNS label", view.ScalarText(n)).Because(view.Named(o)))
+		}
+	}),
 })
-
-func namespaceName(p *lint.Pass, o *manifest.Object) {
-	n := o.Get("metadata", "name")
-	if o.Kind != "Namespace" || n == nil || view.Open(o, n) {
-		return
-	}
-	if _, variable := p.File.Variable(o.Doc, n); o.Name == "" && !variable {
-		return // no name at all, which is the same fault in any object
-	}
-	if !layouts.IsDNSLabel(o.Name) {
-		p.Report(lint.On(o, n, "%q is not a DNS label", view.ScalarText(n)).Because(view.Named(o)))
-	}
-}
 
 // clusterScoped reports whether objects of a kind have no namespace.
 func clusterScoped(r *lint.Release, o *manifest.Object) bool {
@@ -106,23 +102,21 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
 	Why:    "clusterctl silently moves objects from other namespaces into the target namespace. A RoleBinding for kube-system then has no effect there.",
 	Fix:    "Use the namespace of the Namespace object, or remove the object and tell users to create it.",
-	Yields: []string{"COMP001"}, Check: otherNamespace,
-})
-
-func otherNamespace(p *lint.Pass) {
-	name, ok := view.TargetName(p.File)
-	if !ok {
-		return
-	}
-	for _, o := range p.File.Objects() {
-		n := o.Get("metadata", "namespace")
-		if o.Kind == "" || o.Namespace == "" || o.Namespace == name || clusterScoped(p.Release, o) || view.Open(o, n) {
-			continue
+	Yields: []string{"COMP001"}, Check: func(p *lint.Pass) {
+		name, ok := view.TargetName(p.File)
+		if !ok {
+			return
 		}
-		p.Report(lint.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name).
-			Because(inNamespace(o.Namespace)).Perhaps(view.Named(view.TargetNamespace(p.File))))
-	}
-}
+		for _, o := range p.File.Objects() {
+			n := o.Get("metadata", "namespace")
+			if o.Kind == "" || o.Namespace == "" || o.Namespace == name || clusterScoped(p.Release, o) || view.Open(o, n) {
+				continue
+			}
+			p.Report(lint.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name).
+				Because(inNamespace(o.Namespace)).Perhaps(view.Named(view.TargetNamespace(p.File))))
+		}
+	},
+})
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP004", Name: "namespace-for-cluster-scope", Severity: lint.Info, Proof: lint.Clusterctl,
@@ -130,14 +124,12 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, IsResourceNamespaced",
 	Why:    "Users who compare the printed manifest with the cluster see a difference: clusterctl adds a namespace to all but sixteen known kinds, and the API server drops it.",
 	Fix:    "Use a namespaced kind, such as Issuer, if that is enough. Otherwise safe to ignore.",
-	Check:  view.EachObject(namespaceForClusterScope),
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
+			p.Report(lint.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind).Perhaps("issuer " + o.Name))
+		}
+	}),
 })
-
-func namespaceForClusterScope(p *lint.Pass, o *manifest.Object) {
-	if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
-		p.Report(lint.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind).Perhaps("issuer " + o.Name))
-	}
-}
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP005", Name: "foreign-subject", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -145,26 +137,24 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "The binding grants access to the wrong account: clusterctl replaces the namespace of every subject by the target namespace.",
 	Fix:    "Bind accounts of the provider's namespace, or let users create the binding.",
-	Check:  foreignSubject,
-})
-
-func foreignSubject(p *lint.Pass) {
-	name, ok := view.TargetName(p.File)
-	if !ok {
-		return
-	}
-	for _, o := range p.File.Objects() {
-		if !view.IsBinding(o) {
-			continue
+	Check: func(p *lint.Pass) {
+		name, ok := view.TargetName(p.File)
+		if !ok {
+			return
 		}
-		for _, s := range o.Get("subjects").List() {
-			n := s.Get("namespace")
-			if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
-				p.Report(lint.On(o, n, "clusterctl replaces namespace %s of subject %s with %s", ns, s.Get("name").Str(), name).Because(inNamespace(ns)))
+		for _, o := range p.File.Objects() {
+			if !view.IsBinding(o) {
+				continue
+			}
+			for _, s := range o.Get("subjects").List() {
+				n := s.Get("namespace")
+				if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
+					p.Report(lint.On(o, n, "clusterctl replaces namespace %s of subject %s with %s", ns, s.Get("name").Str(), name).Because(inNamespace(ns)))
+				}
 			}
 		}
-	}
-}
+	},
+})
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP009", Name: "inject-ca-from", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -172,23 +162,21 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
 	Why:    "clusterctl refuses the whole file, because it cannot replace the namespace in the annotation of a webhook configuration or CRD.",
 	Fix:    "Write the namespace and the name of the Certificate, separated by one slash.",
-	Kinds:  view.Substituted, Check: view.EachObject(injectionFormat),
+	Kinds:  view.Substituted, Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if !view.CallsWebhooks(o) {
+			return
+		}
+		annotations := o.Get("metadata", "annotations")
+		n := annotations.Get(view.InjectCAFrom)
+		if n == nil || strings.Count(n.Text(), "/") == 1 || view.Open(o, n) {
+			return
+		}
+		if slices.ContainsFunc(view.Fields(annotations), func(f yamldoc.Field) bool { return !f.Value.Is(yamldoc.String) && !f.Value.Is(yamldoc.Null) }) {
+			return // clusterctl sees no annotations at all
+		}
+		p.On(o, n, "%q does not have the form NAMESPACE/NAME", n.Text())
+	}),
 })
-
-func injectionFormat(p *lint.Pass, o *manifest.Object) {
-	if !view.CallsWebhooks(o) {
-		return
-	}
-	annotations := o.Get("metadata", "annotations")
-	n := annotations.Get(view.InjectCAFrom)
-	if n == nil || strings.Count(n.Text(), "/") == 1 || view.Open(o, n) {
-		return
-	}
-	if slices.ContainsFunc(view.Fields(annotations), func(f yamldoc.Field) bool { return !f.Value.Is(yamldoc.String) && !f.Value.Is(yamldoc.Null) }) {
-		return // clusterctl sees no annotations at all
-	}
-	p.On(o, n, "%q does not have the form NAMESPACE/NAME", n.Text())
-}
 
 // textsWithNamespace are values of an object that may hold the namespace and
 // that clusterctl does not touch.
@@ -217,33 +205,20 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "Users who pass --target-namespace get the old namespace here: clusterctl does not change arguments, environment variables, URLs and most annotations.",
 	Fix:    "Take the namespace from the pod: fieldRef metadata.namespace in env, and $(NAME) in the arguments.",
-	Check:  fixedNamespace,
-})
-
-func fixedNamespace(p *lint.Pass) {
-	name, ok := view.TargetName(p.File)
-	if !ok {
-		return
-	}
-	for _, o := range p.File.Objects() {
-		var first *yamldoc.Node
-		count := 0
-		for _, n := range textsWithNamespace(o) {
-			if view.Mentions(n.Str(), name) {
-				count++
-				first = cmp.Or(first, n)
+	Check: func(p *lint.Pass) {
+		name, ok := view.TargetName(p.File)
+		if !ok {
+			return
+		}
+		for _, o := range p.File.Objects() {
+			for _, n := range textsWithNamespace(o) {
+				if view.Mentions(n.Str(), name) {
+					p.Report(lint.On(o, n, "clusterctl does not replace the namespace %s in %q", name, n.Text()).Because(p.Rule.ID + view.Named(o)))
+				}
 			}
 		}
-		switch count {
-		case 0:
-		case 1:
-			p.On(o, first, "clusterctl does not replace the namespace %s in %q", name, first.Text())
-		default:
-			p.On(o, first, "clusterctl does not replace the namespace %s in %q and %s",
-				name, first.Text(), phrase.Count(count-1, "more value"))
-		}
-	}
-}
+	},
+})
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP011", Name: "certificate-names", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -286,17 +261,12 @@ func certificateNames(p *lint.Pass, o *manifest.Object) {
 			continue
 		}
 		host, rest, _ := strings.Cut(name.Text(), ".")
-		f := lint.At(p.File, o.Doc, name, "")
-		f.Severity = lint.Warning
 		switch {
 		case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
-			f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text())
+			p.Report(lint.On(o, name, "the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text()).As(lint.Warning))
 		case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
-			f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text())
-		default:
-			continue
+			p.Report(lint.On(o, name, "clusterctl does not replace the namespace in %s, because no dot follows it", name.Text()).As(lint.Warning))
 		}
-		p.Report(f)
 	}
 }
 
@@ -477,8 +447,7 @@ func undefinedKinds(p *lint.Pass) {
 			report(o, o.Get("kind"), o.Group, o.Kind)
 		}
 		if ref := o.Get("spec", "infrastructureRef"); own && o.Kind == view.ClusterKind && ref != nil {
-			group, _ := manifest.SplitAPIVersion(ref.Get("apiVersion").Str())
-			report(o, ref.Get("kind"), cmp.Or(ref.Get("apiGroup").Str(), group), ref.Get("kind").Str())
+			report(o, ref.Get("kind"), manifest.GroupOf(ref), ref.Get("kind").Str())
 		}
 	}
 }
@@ -620,20 +589,18 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, FixImages and InspectImages",
 	Why:    `Installations without Internet access fail: clusterctl neither lists the image in "clusterctl init list-images" nor applies image overrides to it.`,
 	Fix:    "Use a Deployment, or document the image for users.",
-	Check:  view.EachObject(unseenImage),
-})
-
-func unseenImage(p *lint.Pass, o *manifest.Object) {
-	if seesImages(o) {
-		return
-	}
-	for _, c := range view.ContainersOf(o) {
-		if n := c.Get("image"); n.Is(yamldoc.String) {
-			p.On(o, n, "clusterctl does not see images in a %s", o.Kind)
-			break
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if seesImages(o) {
+			return
 		}
-	}
-}
+		for _, c := range view.ContainersOf(o) {
+			if n := c.Get("image"); n.Is(yamldoc.String) {
+				p.On(o, n, "clusterctl does not see images in a %s", o.Kind)
+				break
+			}
+		}
+	}),
+})
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP020", Name: "provider-label", Severity: lint.Warning, Proof: lint.Contract,

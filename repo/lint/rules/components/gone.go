@@ -227,17 +227,15 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "OCI distribution specification, Pulling manifests: the registry's own answer",
 	Why:    "Pods never start, because the image cannot be pulled.",
 	Fix:    "Push the image before the release, or correct its name, tag or digest.",
-	Kinds:  view.Substituted, Check: imageExists,
+	Kinds:  view.Substituted, Check: func(p *lint.Pass) {
+		askedImages(p, func(name lint.ImageName, i lint.Image) string {
+			if i.Missing {
+				return fmt.Sprintf("the registry does not have the image %s", name)
+			}
+			return ""
+		})
+	},
 })
-
-func imageExists(p *lint.Pass) {
-	askedImages(p, func(name lint.ImageName, i lint.Image) string {
-		if i.Missing {
-			return fmt.Sprintf("the registry does not have the image %s", name)
-		}
-		return ""
-	})
-}
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP038", Name: "image-platforms", Severity: lint.Warning, Proof: lint.Practice, Flag: lint.CheckImages,
@@ -245,17 +243,15 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "OCI image specification, Image Index: the registry's own answer",
 	Why:    "On nodes of another architecture, pods do not start.",
 	Fix:    "Build the image for each platform, and push an index of them. --platform selects the ones to check.",
-	Kinds:  view.Substituted, Check: imagePlatforms,
+	Kinds:  view.Substituted, Check: func(p *lint.Pass) {
+		askedImages(p, func(name lint.ImageName, i lint.Image) string {
+			if len(i.Lacks) > 0 {
+				return fmt.Sprintf("the image %s is not built for %s", name, phrase.And(i.Lacks))
+			}
+			return ""
+		})
+	},
 })
-
-func imagePlatforms(p *lint.Pass) {
-	askedImages(p, func(name lint.ImageName, i lint.Image) string {
-		if len(i.Lacks) > 0 {
-			return fmt.Sprintf("the image %s is not built for %s", name, phrase.And(i.Lacks))
-		}
-		return ""
-	})
-}
 
 // askedImages asks for the images of a file and reports at each what say returns.
 func askedImages(p *lint.Pass, say func(lint.ImageName, lint.Image) string) {

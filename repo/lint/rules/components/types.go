@@ -1,7 +1,6 @@
 package components
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -58,26 +57,24 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl refuses the whole file, with a message that does not name the field. It converts Deployments, DaemonSets, role bindings, webhook configurations and CRDs.",
 	Fix:    "Write a value of the type that the API documents for the field.",
-	Kinds:  view.Substituted, Check: typedObject,
-})
-
-func typedObject(p *lint.Pass) {
-	convertibleVersion("Deployment", "DaemonSet")(p)
-	for _, o := range p.File.Objects() {
-		if o.Kind != view.ClusterKind {
-			view.Misfits(o, func(problem gotypes.Problem) {
-				if problem.Kind.Fatal() {
-					f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
-					f.Fix = view.MisfitFix(o, problem)
-					if r, ok := view.From(o, problem.Node); ok {
-						f = f.Perhaps(view.Default(o.File, r.Name))
+	Kinds:  view.Substituted, Check: func(p *lint.Pass) {
+		convertibleVersion("Deployment", "DaemonSet")(p)
+		for _, o := range p.File.Objects() {
+			if o.Kind != view.ClusterKind {
+				view.Misfits(o, func(problem gotypes.Problem) {
+					if problem.Kind.Fatal() {
+						f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+						f.Fix = view.MisfitFix(o, problem)
+						if r, ok := view.From(o, problem.Node); ok {
+							f = f.Perhaps(view.Default(o.File, r.Name))
+						}
+						p.Report(f)
 					}
-					p.Report(f)
-				}
-			})
+				})
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP019", Name: "raw-manifest", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -94,15 +91,8 @@ func rawManifest(p *lint.Pass) {
 	if p.File.Text() == nil || !p.File.Healthy() {
 		return
 	}
-	var first *lint.Finding
-	more := 0
 	found := func(d *yamldoc.Document, n *yamldoc.Node, format string, args ...any) {
-		if first == nil {
-			f := lint.At(p.File, d, n, format, args...)
-			first = &f
-		} else {
-			more++
-		}
+		p.Report(lint.At(p.File, d, n, format, args...).Because(p.Rule.ID + p.File.Raw.Name))
 	}
 	chunks, _ := yamldoc.Split(p.File.Raw.Data)
 	for _, c := range chunks {
@@ -120,13 +110,6 @@ func rawManifest(p *lint.Pass) {
 			}
 		}
 	}
-	if first == nil {
-		return
-	}
-	if more > 0 {
-		first.Message += fmt.Sprintf(" (and %d more)", more)
-	}
-	p.Report(*first)
 }
 
 // rawObject reports what clusterctl refuses about an object because of the
@@ -202,19 +185,17 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "apimachinery pkg/runtime/converter.go, fromUnstructured",
 	Why:    "The API server gets a different number: a value that is too large for the field overflows when clusterctl converts the object.",
 	Fix:    "Use a number in the range that the API documents.",
-	Kinds:  view.Substituted, Check: view.EachObject(numberWraps),
-})
-
-func numberWraps(p *lint.Pass, o *manifest.Object) {
-	if o.Kind == view.ClusterKind {
-		return
-	}
-	view.Misfits(o, func(problem gotypes.Problem) {
-		// Numbers that no field can hold are the business of another rule.
-		if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok &&
-			-view.MaxExact <= i && i <= view.MaxExact {
-			p.On(o, problem.Node,
-				"%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
+	Kinds:  view.Substituted, Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if o.Kind == view.ClusterKind {
+			return
 		}
-	})
-}
+		view.Misfits(o, func(problem gotypes.Problem) {
+			// Numbers that no field can hold are the business of another rule.
+			if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok &&
+				-view.MaxExact <= i && i <= view.MaxExact {
+				p.On(o, problem.Node,
+					"%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
+			}
+		})
+	}),
+})

@@ -250,42 +250,34 @@ func statusVersions(p *lint.Pass, k *contract.Kind) {
 	}
 }
 
-var _ = infraClusterRules.Add(lint.Rule{
+var _ = infraClusterRules.AddAll(lint.Rule{
 	ID: "IC001", Name: "infra-cluster-initialization", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraCluster must report completed initialization",
 	Source: "contract page InfraCluster, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
 	Check: demanded(contract.Initialization, contract.InfraCluster),
-})
-
-var _ = infraClusterRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IC002", Name: "infra-cluster-endpoint", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraCluster must have a control plane endpoint with host and port",
 	Source: "contract page InfraCluster, control plane endpoint",
 	Why:    "The cluster has no endpoint unless the control plane provides one, and Cluster API fails to read an endpoint of another type.",
 	Fix:    "Add spec.controlPlaneEndpoint with host (string) and port (integer).",
 	Check:  demanded(contract.Endpoint, contract.InfraCluster),
-})
-
-var _ = infraClusterRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IC004", Name: "failure-domains", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "Failure domains must have the form that the contract defines",
 	Source: "contract page InfraCluster, failure domains; internal/contract/infrastructure_cluster.go, FailureDomains",
 	Why:    "Clusters fail to reconcile, because Cluster API cannot read the failure domains.",
 	Fix:    "Use a list of objects with a required name and the markers +listType=map and +listMapKey=name for v1beta2, or a map of objects by name for v1beta1.",
 	Check:  demanded(contract.FailureDomains, contract.InfraCluster),
-})
-
-var _ = infraClusterRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IC007", Name: "infra-cluster-template-spec", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraClusterTemplate must have spec.template.spec",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    "Cluster API cannot create clusters from the template.",
 	Fix:    generateAgain,
 	Check:  demanded(contract.TemplateSpec, contract.InfraCluster),
-})
-
-var _ = infraClusterRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IC008", Name: "infra-cluster-template-metadata", Severity: lint.Info, Proof: lint.Contract,
 	Title:  "An InfraClusterTemplate has spec.template.metadata",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
@@ -294,42 +286,34 @@ var _ = infraClusterRules.Add(lint.Rule{
 	Check:  demanded(contract.TemplateMetadata, contract.InfraCluster),
 })
 
-var _ = infraMachineRules.Add(lint.Rule{
+var _ = infraMachineRules.AddAll(lint.Rule{
 	ID: "IM001", Name: "provider-id", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraMachine must have spec.providerID",
 	Source: "contract page InfraMachine, provider ID",
 	Why:    "Machines never get a node, because Cluster API finds the node by this field.",
 	Fix:    "Add spec.providerID of type string and generate the CRD again.",
 	Check:  demanded(contract.ProviderID, contract.InfraMachine, contract.MachinePoolMachine),
-})
-
-var _ = infraMachineRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IM003", Name: "infra-machine-initialization", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraMachine must report completed initialization",
 	Source: "contract page InfraMachine, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
 	Check: demanded(contract.Initialization, contract.InfraMachine, contract.MachinePoolMachine),
-})
-
-var _ = infraMachineRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IM004", Name: "addresses", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "Addresses of an InfraMachine must be objects with type and address",
 	Source: "contract page InfraMachine, addresses",
 	Why:    "Cluster API cannot read addresses of another form, so Machines show none.",
 	Fix:    "Use a list of clusterv1.MachineAddress.",
 	Check:  demanded(contract.Addresses, contract.InfraMachine, contract.MachinePoolMachine),
-})
-
-var _ = infraMachineRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IM005", Name: "failure-domain", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "The failure domain of a machine must be a string in the field of the contract",
 	Source: "contract page InfraMachine, failure domain; core/reconcilers/machine/machine_controller_phases.go, reconcileInfrastructure",
 	Why:    "Machines lose their failure domain once Cluster API drops contract v1beta1, because spec.failureDomain is only read until then. They fail to reconcile if either field is not a string.",
 	Fix:    "Add status.failureDomain and report the failure domain there.",
 	Check:  demanded(contract.FailureDomain, contract.InfraMachine, contract.MachinePoolMachine),
-})
-
-var _ = infraMachineRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IM011", Name: "interruptible", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "status.interruptible must be a boolean",
 	Source: "core/reconcilers/machine/machine_controller_noderef.go, reconcileNode",
@@ -338,51 +322,41 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Check:  demanded(contract.Interruptible, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
-var _ = infraMachinePoolRules.Add(lint.Rule{
+var _ = infraMachinePoolRules.AddAll(lint.Rule{
 	ID: "IMP001", Name: "provider-id-list", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraMachinePool must have spec.providerIDList, a list of strings",
 	Source: "contract page InfraMachinePool, providerIDList",
 	Why:    "Cluster API does not find the nodes of the pool.",
 	Fix:    generateAgain,
 	Check:  demanded(contract.ProviderIDList, contract.InfraMachinePool),
-})
-
-var _ = infraMachinePoolRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IMP002", Name: "pool-replicas", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraMachinePool must have status.replicas, an integer",
 	Source: "contract page InfraMachinePool, replicas",
 	Why:    "The MachinePool never shows its number of machines and never becomes ready.",
 	Fix:    generateAgain,
 	Check:  demanded(contract.Replicas, contract.InfraMachinePool),
-})
-
-var _ = infraMachinePoolRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IMP003", Name: "pool-ready", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraMachinePool must have status.ready, a boolean",
 	Source: "contract page InfraMachinePool, initialization completed; the code of Cluster API up to v1.14 reads only this field, whatever the contract",
 	Why:    neverInitialized, Fix: generateAgain,
 	Check: demanded(contract.Initialization, contract.InfraMachinePool),
-})
-
-var _ = infraMachinePoolRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IMP004", Name: "pool-provisioned", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "An InfraMachinePool of contract v1beta2 should have status.initialization.provisioned",
 	Source: "contract page InfraMachinePool, initialization completed",
 	Why:    "A later Cluster API reads this field instead of status.ready and waits for it forever.",
 	Fix:    generateAgain,
 	Check:  demanded(contract.Provisioned, contract.InfraMachinePool),
-})
-
-var _ = infraMachinePoolRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IMP008", Name: "pool-instances", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "The instances of a pool should be a list of objects, with the fields of the contract",
 	Source: "contract page InfraMachinePool, instances",
 	Why:    "Users and tools do not find the replicas of the pool, or misread what the status says about them.",
 	Fix:    "Make status.instances a list of objects, and give addresses, instanceName, providerID, version and ready the types of the contract.",
 	Check:  demanded(contract.Instances, contract.InfraMachinePool),
-})
-
-var _ = infraMachinePoolRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "IMP009", Name: "pool-provider-id", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "The provider ID of a pool should be a string",
 	Source: "contract page InfraMachinePool, providerID",
@@ -408,42 +382,34 @@ var _ = bootstrapConfigRules.Add(lint.Rule{
 	Check: demanded(contract.Initialization, contract.BootstrapConfig),
 })
 
-var _ = controlPlaneRules.Add(lint.Rule{
+var _ = controlPlaneRules.AddAll(lint.Rule{
 	ID: "CP001", Name: "control-plane-initialization", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A ControlPlane must report that it is initialized",
 	Source: "contract page ControlPlane, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
 	Check: demanded(contract.Initialization, contract.ControlPlane),
-})
-
-var _ = controlPlaneRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CP002", Name: "control-plane-version", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A ControlPlane with spec.version must report its running version",
 	Source: "contract page ControlPlane, version",
 	Why:    "Workers are never upgraded: the topology controller assumes that the control plane is still being created.",
 	Fix:    "Add status.versions, a list of clusterv1.StatusVersion with +listType=map and +listMapKey=version. Cluster API before v1.14 reads status.version.",
 	Check:  demanded(contract.Version, contract.ControlPlane),
-})
-
-var _ = controlPlaneRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CP006", Name: "machine-template-reference", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "The reference to the machine template must be in the field of the contract, with all its subfields",
 	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
 	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object. When it reads the reference again, each subfield must be there.",
 	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2. If everything in the version follows v1beta1, label it for v1beta1 only, and give the release series that contract in metadata.yaml.",
 	Check:  demanded(contract.Machines, contract.ControlPlane),
-})
-
-var _ = controlPlaneRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CP015", Name: "machine-template-metadata", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "The machine template of a ControlPlane must have metadata with labels and annotations",
 	Source: "contract page ControlPlane, machines; exp/topology/desiredstate/desired_state.go, computeControlPlane",
 	Why:    "Clusters with a ClusterClass fail, or their control plane machines have no labels: the topology controller always writes labels there, and the API server refuses or drops fields that the schema lacks.",
 	Fix:    "Use clusterv1.ObjectMeta for spec.machineTemplate.metadata, and generate the CRD with controller-gen crd:generateEmbeddedObjectMeta=true.",
 	Check:  demanded(contract.MachineMetadata, contract.ControlPlane),
-})
-
-var _ = controlPlaneRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "CP016", Name: "external-machines", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "status.externalManagedControlPlane should be a boolean",
 	Source: "contract page ControlPlane, machines; util/util.go, IsExternalManagedControlPlane",
@@ -458,34 +424,16 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Source: "contract page ControlPlane, version, since Cluster API v1.14",
 	Why:    "Workers are not upgraded with the next contract: Cluster API then stops reading status.version, which is deprecated since v1.14.",
 	Fix:    "Add status.versions, a list of clusterv1.StatusVersion, alongside status.version.",
-	Check:  oldStatusVersion,
+	Check:  eachRole(oldStatusVersion, contract.ControlPlane),
 })
 
-// oldStatusVersion reports all control planes of a file together, because one
-// change of their common code solves it.
-func oldStatusVersion(p *lint.Pass) {
-	if p.Profile.Core < 14 {
+func oldStatusVersion(p *lint.Pass, k *contract.Kind) {
+	s, presence := k.Judged.Schema.At("status", "version")
+	if p.Profile.Core < 14 || k.Contract != contract.V1Beta2 || presence != crd.Present || view.MayHave(k, "status", "versions") {
 		return
 	}
-	var first *contract.Kind
-	var at *yamldoc.Node
-	var kinds []string
-	for _, k := range view.Definitions(p) {
-		if k.Role != contract.ControlPlane || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
-			continue
-		}
-		s, presence := k.Judged.Schema.At("status", "version")
-		if _, newer := k.Judged.Schema.At("status", "versions"); presence != crd.Present || newer != crd.Absent {
-			continue
-		}
-		if first == nil {
-			first, at = k, s.Node
-		}
-		kinds = append(kinds, k.Kind)
-	}
-	if first != nil {
-		view.Accuse(p, first, at, 0, "%s: status.version is deprecated, and status.versions is missing", phrase.And(kinds))
-	}
+	f := lint.On(k.Object, s.Node, "%s: status.version is deprecated, and status.versions is missing", k.Kind).Because(p.Rule.ID)
+	view.Settle(p, k.Object, f, view.Within(s.Node)...)
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
@@ -816,9 +764,6 @@ func fixedField(rule string) (path string, ok bool) {
 // immutableTemplate looks for expressions that compare a value with its former
 // self, at the spec of a template and everywhere around and below it.
 func immutableTemplate(p *lint.Pass, k *contract.Kind) {
-	var first *yamldoc.Node
-	var fields []string
-	severity := lint.Warning // single fields may be fixed for a good reason
 	var visit func(s crd.Schema, path string)
 	visit = func(s crd.Schema, path string) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
@@ -828,31 +773,22 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 				!strings.HasPrefix("spec.template.spec", field) && !strings.HasPrefix(field, "spec.template.spec") {
 				continue
 			}
-			if first == nil {
-				first = rule.Get("rule")
+			f := lint.On(k.Object, rule.Get("rule"), "the schema forbids changes of %s in %s %s, even in a dry run", field, k.Kind, k.Judged.Name)
+			if !strings.HasPrefix("spec.template.spec", field) {
+				f.Severity = lint.Warning // single fields may be fixed for a good reason
 			}
-			if !slices.Contains(fields, field) {
-				fields = append(fields, field)
-			}
-			if strings.HasPrefix("spec.template.spec", field) {
-				severity = lint.Error
-			}
+			view.Settle(p, k.Object, f.Because(p.Rule.ID+k.Object.Name), view.Within(rule.Get("rule"))...)
 		}
 		for _, f := range s.Node.Get("properties").Fields() {
-			if path == "" && f.Name != "spec" {
-				continue
+			if path != "" || f.Name == "spec" {
+				visit(crd.Schema{Node: f.Value}, path+"."+f.Name)
 			}
-			visit(crd.Schema{Node: f.Value}, path+"."+f.Name)
 		}
 		if items := s.Node.Get("items"); items != nil {
 			visit(crd.Schema{Node: items}, path+"."+crd.Items)
 		}
 	}
 	visit(k.Judged.Schema, "")
-	if first != nil {
-		view.Accuse(p, k, first, severity, "the schema forbids changes of %s in %s %s, even in a dry run",
-			phrase.Few(fields, 3), k.Kind, k.Judged.Name)
-	}
 }
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
@@ -967,16 +903,7 @@ func claimsAndAddresses(p *lint.Pass) {
 		return
 	}
 	for _, need := range ipamNeeds {
-		granted := map[string]bool{}
-		for _, role := range roles {
-			for _, rule := range role.Get("rules").List() {
-				if view.About(rule, need.group, need.resource) {
-					for _, verb := range rule.Get("verbs").List() {
-						granted[verb.Str()] = true
-					}
-				}
-			}
-		}
+		granted, _, _ := view.Allowed(roles, need.group, need.resource)
 		var missing []string
 		for _, verbs := range need.verbs {
 			if !granted["*"] && !slices.ContainsFunc(strings.Split(verbs, "|"), func(verb string) bool { return granted[verb] }) {
@@ -996,24 +923,22 @@ var _ = addressRules.Add(lint.Rule{
 	Source: "contract page IPAM, Clusterctl Move",
 	Why:    `"clusterctl move" leaves the pool behind.`,
 	Fix:    "Add the label cluster.x-k8s.io/cluster-name: ${CLUSTER_NAME}.",
-	Scope:  lint.ScopeRelease, Check: poolsInTemplates,
-})
-
-func poolsInTemplates(p *lint.Pass) {
-	pools := phrase.Only(p.Release.Roles(), func(k *contract.Kind) bool { return k.Role == contract.IPPool && k.Scope != "Cluster" })
-	if len(pools) == 0 {
-		return
-	}
-	for _, f := range p.Release.OfKind(layouts.ClusterTemplate) {
-		for _, o := range f.Objects() {
-			for _, k := range pools {
-				if o.Is(k.Group, k.Kind) {
-					poolClusterName(p, o, k)
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		pools := phrase.Only(p.Release.Roles(), func(k *contract.Kind) bool { return k.Role == contract.IPPool && k.Scope != "Cluster" })
+		if len(pools) == 0 {
+			return
+		}
+		for _, f := range p.Release.OfKind(layouts.ClusterTemplate) {
+			for _, o := range f.Objects() {
+				for _, k := range pools {
+					if o.Is(k.Group, k.Kind) {
+						poolClusterName(p, o, k)
+					}
 				}
 			}
 		}
-	}
-}
+	},
+})
 
 func poolClusterName(p *lint.Pass, o *manifest.Object, k *contract.Kind) {
 	moved := false

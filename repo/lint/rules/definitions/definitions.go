@@ -30,17 +30,12 @@ func eachKind(check func(*lint.Pass, *contract.Kind)) func(*lint.Pass) {
 	return view.ForEach(view.Definitions, check)
 }
 
-// shared returns a check that reports once what is wrong with several
-// definitions of the file.
-func shared(check func(k *contract.Kind, note func(n *yamldoc.Node, text string))) func(*lint.Pass) {
-	return func(p *lint.Pass) {
-		f := faults{p: p}
-		for _, k := range view.Definitions(p) {
-			f.kind = k
-			check(k, func(n *yamldoc.Node, text string) { f.add(k.Kind, n, "%s", text) })
-		}
-		f.report("")
-	}
+// alike reports what may be wrong with several definitions, or versions of one, in the same way;
+// what shares the text and its scope is one finding.
+func alike(p *lint.Pass, k *contract.Kind, scope, name string, n *yamldoc.Node, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	f := lint.On(k.Object, n, "%s: %s", name, text).Because(p.Rule.ID + scope + text)
+	view.Settle(p, k.Object, f, view.Within(n)...)
 }
 
 const skipNameCheck = "clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"
@@ -48,47 +43,6 @@ const skipNameCheck = "clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check
 // isDNSLabel reports whether s has the form of names in Kubernetes that may not
 // begin with a digit.
 func isDNSLabel(s string) bool { return len(validation.IsDNS1035Label(s)) == 0 }
-
-// faults collects what is wrong with versions of a definition, or with several
-// definitions. What they share is reported once.
-type faults struct {
-	p      *lint.Pass
-	kind   *contract.Kind
-	list   []*fault
-	byText map[string]*fault
-}
-
-type fault struct {
-	text  string
-	kind  *contract.Kind
-	node  *yamldoc.Node
-	names []string
-}
-
-// add notes a fault of the version or definition of that name, which the text must not
-// repeat.
-func (f *faults) add(name string, n *yamldoc.Node, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	one := f.byText[text]
-	if one == nil {
-		if f.byText == nil {
-			f.byText = map[string]*fault{}
-		}
-		one = &fault{text: text, kind: f.kind, node: n}
-		f.byText[text] = one
-		f.list = append(f.list, one)
-	}
-	if last := len(one.names) - 1; last < 0 || one.names[last] != name || one.kind != f.kind {
-		one.names = append(one.names, name)
-	}
-}
-
-// report reports all, with what stands before the names.
-func (f *faults) report(before string) {
-	for _, one := range f.list {
-		view.Accuse(f.p, one.kind, one.node, 0, "%s%s: %s", before, strings.Join(one.names, ", "), one.text)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD001", Name: "definition-name", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -129,63 +83,51 @@ func definitionName(p *lint.Pass, k *contract.Kind) {
 	view.Settle(p, k.Object, f.Because(k.Object.Name, want), view.Within(at)...)
 }
 
-var _ = definitionRules.Add(lint.Rule{
+var _ = definitionRules.AddAll(lint.Rule{
 	ID: "CRD002", Name: "skipped-name-check", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A CRD of the contract must not skip the check of its name",
 	Source: "contract pages, resource definition: the name must have the format of CalculateCRDName",
 	Why:    "Every object that refers to this kind fails to reconcile, because Cluster API finds the CRD by its computed name. The annotation only affects clusterctl.",
 	Fix:    "Rename the CRD and remove the annotation.",
-	Check:  eachKind(skippedNameCheck),
-})
-
-func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
-	n := k.Object.Get("metadata", "annotations", skipNameCheck)
-	if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
-		f := lint.At(p.File, k.Object.Doc, n,
-			"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.RoleName(), want)
-		view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		n := k.Object.Get("metadata", "annotations", skipNameCheck)
+		if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
+			f := lint.At(p.File, k.Object.Doc, n,
+				"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.RoleName(), want)
+			view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
+		}
+	}),
+}, lint.Rule{
 	ID: "CRD004", Name: "list-kind", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "The list of a kind must be named KINDList",
 	Source: "contract pages, resource definition: the list resource MUST be named <Kind>List",
 	Why:    "Clients list objects as KINDList and do not find them under another name.",
 	Fix:    "Set spec.names.listKind to the kind followed by List, or remove it.",
-	Check:  eachKind(listKind),
-})
-
-func listKind(p *lint.Pass, k *contract.Kind) {
-	if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
-		return
-	}
-	at := k.Object.Get("spec", "names", "listKind")
-	f := lint.On(k.Object, at, "the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
-	if contract.CRDName(k.Group, strings.TrimSuffix(k.ListKind, "List")) == k.Object.Name {
-		f = f.Perhaps(k.Object.Name) // the kind is wrong, not the list
-	}
-	view.Settle(p, k.Object, f, view.Within(at)...)
-}
-
-var _ = definitionRules.Add(lint.Rule{
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
+			return
+		}
+		at := k.Object.Get("spec", "names", "listKind")
+		f := lint.On(k.Object, at, "the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
+		if contract.CRDName(k.Group, strings.TrimSuffix(k.ListKind, "List")) == k.Object.Name {
+			f = f.Perhaps(k.Object.Name) // the kind is wrong, not the list
+		}
+		view.Settle(p, k.Object, f, view.Within(at)...)
+	}),
+}, lint.Rule{
 	ID: "CRD005", Name: "definition-version", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "CRDs must use apiextensions.k8s.io/v1",
 	Source: "Kubernetes deprecation guide, v1.22",
 	Why:    "The installation stops: no supported API server serves other versions.",
 	Fix:    "Convert the CRD to apiextensions.k8s.io/v1, the version that controller-gen writes.",
-	Check:  eachKind(definitionVersion),
-})
-
-func definitionVersion(p *lint.Pass, k *contract.Kind) {
-	if k.Object.Version != "v1" {
-		at := view.Nearest(k.Object, "apiVersion")
-		view.Settle(p, k.Object, lint.On(k.Object, at, "Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version).
-			Because("CRDs in "+k.Object.Version), view.Within(at)...)
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Object.Version != "v1" {
+			at := view.Nearest(k.Object, "apiVersion")
+			view.Settle(p, k.Object, lint.On(k.Object, at, "Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version).
+				Because("CRDs in "+k.Object.Version), view.Within(at)...)
+		}
+	}),
+}, lint.Rule{
 	ID: "CRD006", Name: "storage-version", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "A CRD must store objects in exactly one version, which is served",
 	Source: crdValidation + ", validateCustomResourceDefinitionSpec; clusterctl client/cluster/objectgraph.go",
@@ -232,16 +174,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, All resources: scope",
 	Why:    "Cluster API does not find the object, because it looks in the namespace of the object that refers to it.",
 	Fix:    "Set spec.scope to Namespaced.",
-	Check:  eachKind(definitionScope),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Role.Referenced() && k.Scope != "Namespaced" {
+			at := view.Nearest(k.Object, "spec", "scope")
+			f := lint.On(k.Object, at, "%s has the role %s and must be Namespaced", k.Kind, k.RoleName())
+			view.Settle(p, k.Object, f.Because("scope of "+k.Object.Name), view.Within(at)...)
+		}
+	}),
 })
-
-func definitionScope(p *lint.Pass, k *contract.Kind) {
-	if k.Role.Referenced() && k.Scope != "Namespaced" {
-		at := view.Nearest(k.Object, "spec", "scope")
-		f := lint.On(k.Object, at, "%s has the role %s and must be Namespaced", k.Kind, k.RoleName())
-		view.Settle(p, k.Object, f.Because("scope of "+k.Object.Name), view.Within(at)...)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD009", Name: "type-and-object-meta", Severity: lint.Error, Proof: lint.Contract,
@@ -272,11 +212,6 @@ func typeAndObjectMeta(p *lint.Pass, k *contract.Kind) {
 	}
 }
 
-// names are the kinds of definitions in words.
-func names(kinds []*contract.Kind) string {
-	return strings.Join(phrase.List(kinds, func(k *contract.Kind) string { return k.Kind }), ", ")
-}
-
 // labelNode is the value of the label of a contract, or nil.
 func labelNode(k *contract.Kind, c contract.Contract) *yamldoc.Node {
 	return k.Object.Get("metadata", "labels", c.Label())
@@ -288,26 +223,21 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + "; internal/contract/version.go, GetContractVersion",
 	Why:    `Every object that refers to this kind fails to reconcile: "cannot find any versions matching contract versions".`,
 	Fix:    "Add the label cluster.x-k8s.io/v1beta2: VERSION to the CRD, usually with labels in config/crd/kustomization.yaml. Templates need it as well.",
-	Check:  eachKind(contractLabelMissing),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if !k.Role.Referenced() || k.Chosen != "" {
+			return
+		}
+		want := p.Profile.Contracts()
+		at := cmp.Or(labelNode(k, want[0]), view.Nearest(k.Object, "metadata", "labels"))
+		labels := phrase.List(want, contract.Contract.Label)
+		f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or ")).
+			Perhaps(view.FieldOf(k.Object, "metadata.labels"))
+		if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
+			f = f.Because("label of all CRDs")
+		}
+		view.Settle(p, k.Object, f, view.Within(at)...)
+	}),
 })
-
-func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
-	if !k.Role.Referenced() || k.Chosen != "" {
-		return
-	}
-	want := p.Profile.Contracts()
-	at := labelNode(k, want[0])
-	if at == nil {
-		at = view.Nearest(k.Object, "metadata", "labels")
-	}
-	labels := phrase.List(want, contract.Contract.Label)
-	f := lint.On(k.Object, at, "%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or ")).
-		Perhaps(view.FieldOf(k.Object, "metadata.labels"))
-	if !slices.ContainsFunc(view.Definitions(p), func(k *contract.Kind) bool { return k.Chosen != "" }) {
-		f = f.Because("label of all CRDs")
-	}
-	view.Settle(p, k.Object, f, view.Within(at)...)
-}
 
 // separated reports whether a label value has an element that looks like several
 // versions with another separator.
@@ -335,15 +265,13 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not have.",
 	Fix:    "List only versions of spec.versions in the label.",
-	Check:  eachKind(contractVersionMissing),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if label, version, ok := chosen(k); ok && version == nil {
+			f := lint.On(k.Object, label, "Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
+			view.Settle(p, k.Object, view.Unversioned(p, f, k.CRD, k.Chosen), view.Within(label)...)
+		}
+	}),
 })
-
-func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
-	if label, version, ok := chosen(k); ok && version == nil {
-		f := lint.On(k.Object, label, "Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
-		view.Settle(p, k.Object, view.Unversioned(p, f, k.CRD, k.Chosen), view.Within(label)...)
-	}
-}
 
 func versionNames(k *contract.Kind) string {
 	return strings.Join(phrase.List(k.Versions, func(v crd.Version) string { return v.Name }), ", ")
@@ -355,15 +283,13 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not serve.",
 	Fix:    "Serve the version, or remove it from the label.",
-	Check:  eachKind(contractVersionServed),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if label, version, ok := chosen(k); ok && version != nil && !version.Served && served(k) {
+			f := lint.At(p.File, k.Object.Doc, label, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
+			view.Settle(p, k.Object, f, label, version.Node.Get("served"))
+		}
+	}),
 })
-
-func contractVersionServed(p *lint.Pass, k *contract.Kind) {
-	if label, version, ok := chosen(k); ok && version != nil && !version.Served && served(k) {
-		f := lint.At(p.File, k.Object.Doc, label, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
-		view.Settle(p, k.Object, f, label, version.Node.Get("served"))
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD013", Name: "stale-contract-version", Severity: lint.Warning, Proof: lint.Contract,
@@ -371,11 +297,11 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "A later Cluster API, or a changed label, makes Cluster API use a version that is not available.",
 	Fix:    "Remove the version from the label, or the whole label if it lists no other.",
-	Check:  shared(staleContractVersion),
+	Check:  eachKind(staleContractVersion),
 })
 
 // staleContractVersion reports versions in labels that cannot be used.
-func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+func staleContractVersion(p *lint.Pass, k *contract.Kind) {
 	for _, c := range contract.Accepted {
 		label := labelNode(k, c)
 		if !served(k) || label.Str() == "" || separated(k, label.Text()) {
@@ -387,9 +313,9 @@ func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text stri
 			case c == k.Contract && name == k.Chosen && k.Role.Referenced():
 				// an error of its own
 			case version == nil:
-				note(label, fmt.Sprintf("the label for contract %s lists %s, which the CRD lacks", c, cmp.Or(name, `""`)))
+				alike(p, k, "", k.Kind, label, "the label for contract %s lists %s, which the CRD lacks", c, cmp.Or(name, `""`))
 			case !version.Served:
-				note(label, fmt.Sprintf("the label for contract %s lists %s, which is not served", c, name))
+				alike(p, k, "", k.Kind, label, "the label for contract %s lists %s, which is not served", c, name)
 			}
 		}
 	}
@@ -398,11 +324,7 @@ func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text stri
 // contractFields are the labels that look like those of contracts.
 func contractFields(k *contract.Kind) []yamldoc.Field {
 	var out []yamldoc.Field
-	labels := k.Object.Get("metadata", "labels")
-	if labels == nil {
-		return nil
-	}
-	for _, f := range labels.Fields() {
+	for _, f := range k.Object.Get("metadata", "labels").Fields() {
 		name, ok := strings.CutPrefix(f.Name, contract.LabelPrefix)
 		if ok && len(name) > 1 && name[0] == 'v' && name[1] >= '0' && name[1] <= '9' {
 			out = append(out, f)
@@ -417,12 +339,12 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
 	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version, and may read fields that the version lacks.",
 	Fix:    "Keep each version only in the labels of contracts that it implements, and remove labels that are then empty.",
-	Check:  shared(twoContracts),
+	Check:  eachKind(twoContracts),
 })
 
-// twoContracts notes versions that are in several labels and lack what one of these
+// twoContracts reports versions that are in several labels and lack what one of these
 // contracts demands.
-func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+func twoContracts(p *lint.Pass, k *contract.Kind) {
 	if !k.Role.Referenced() {
 		return
 	}
@@ -436,7 +358,7 @@ func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 				return k.Implements(contract.Contract(strings.TrimPrefix(label, contract.LabelPrefix)), k.Version(version).Schema)
 			}
 			if other, ok := named[version]; ok && other != f.Name && !(implements(other) && implements(f.Name)) {
-				note(f.Value, fmt.Sprintf("version %s is also listed in the label %s", version, other))
+				alike(p, k, "", k.Kind, f.Value, "version %s is also listed in the label %s", version, other)
 				return
 			}
 			named[version] = f.Name
@@ -444,105 +366,82 @@ func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 	}
 }
 
-var _ = definitionRules.Add(lint.Rule{
+var _ = definitionRules.AddAll(lint.Rule{
 	ID: "CRD015", Name: "empty-contract-label", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "A contract label should list a version",
 	Source: "internal/contract/version.go, GetLatestContractAndAPIVersionFromContract",
 	Why:    "Cluster API ignores an empty label and uses an older contract.",
 	Fix:    "List the versions that implement the contract, or remove the label.",
-	Check:  eachKind(emptyContractLabel),
-})
-
-func emptyContractLabel(p *lint.Pass, k *contract.Kind) {
-	for _, c := range contract.Accepted {
-		if label := labelNode(k, c); label != nil && label.Str() == "" && k.Chosen != "" {
-			view.Accuse(p, k, label, 0, "the label %s is empty, so Cluster API uses contract %s", c.Label(), k.Contract)
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for _, c := range contract.Accepted {
+			if label := labelNode(k, c); label != nil && label.Str() == "" && k.Chosen != "" {
+				view.Accuse(p, k, label, 0, "the label %s is empty, so Cluster API uses contract %s", c.Label(), k.Contract)
+			}
 		}
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
+	}),
+}, lint.Rule{
 	ID: "CRD016", Name: "contract-label-separator", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "Versions in a contract label must be separated by underscores",
 	Source: versionSection + ": the value is an underscore-delimited list",
 	Why:    "Objects fail to reconcile: Cluster API reads the whole string as one version, which does not exist.",
 	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2, and list only versions that the CRD has.",
-	Check:  eachKind(contractLabelSeparator),
-})
-
-func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
-	for _, c := range contract.Accepted {
-		if label := labelNode(k, c); separated(k, label.Str()) {
-			view.Accuse(p, k, label, 0, "%q is not a list of versions separated by underscores", label.Text())
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for _, c := range contract.Accepted {
+			if label := labelNode(k, c); separated(k, label.Str()) {
+				view.Accuse(p, k, label, 0, "%q is not a list of versions separated by underscores", label.Text())
+			}
 		}
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
+	}),
+}, lint.Rule{
 	ID: "CRD018", Name: "mixed-contracts", Severity: lint.Info, Proof: lint.Practice,
 	Title:  "All kinds of a provider implement the same contract",
 	Source: "metadata.yaml names one contract per series",
 	Why:    "The contract in metadata.yaml is wrong for some of the kinds.",
 	Fix:    "List the version of each kind in the label of the contract in metadata.yaml, and in no other label.",
-	Check:  mixedContracts,
-})
-
-func mixedContracts(p *lint.Pass) {
-	var first *contract.Kind
-	var others []string
-	for _, k := range view.Definitions(p) {
-		switch {
-		case !k.Role.Referenced() || k.Chosen == "":
-		case first == nil:
-			first = k
-		case k.Contract != first.Contract:
-			others = append(others, k.Kind)
+	Check: func(p *lint.Pass) {
+		var first *contract.Kind
+		for _, k := range view.Definitions(p) {
+			switch {
+			case !k.Role.Referenced() || k.Chosen == "":
+			case first == nil:
+				first = k
+			case k.Contract != first.Contract:
+				label := labelNode(k, k.Contract)
+				f := lint.On(k.Object, label, "%s implements contract %s, but %s implements %s", k.Kind, k.Contract, first.Kind, first.Contract).Because(p.Rule.ID)
+				view.Settle(p, k.Object, f, view.Within(label)...)
+			}
 		}
-	}
-	if len(others) > 0 {
-		other := p.Release.Roles()[slices.IndexFunc(p.Release.Roles(), func(k *contract.Kind) bool { return k.Kind == others[0] })]
-		view.Accuse(p, other, labelNode(other, other.Contract), 0, "%s implements contract %s, but other kinds do not: %s", first.Kind, first.Contract, strings.Join(others, ", "))
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
+	},
+}, lint.Rule{
 	ID: "CRD019", Name: "category", Severity: lint.Info, Proof: lint.Contract,
 	Title:  "Kinds of Cluster API are in the category cluster-api",
 	Source: "contract pages, resource definition: categories=cluster-api",
 	Why:    `"kubectl get cluster-api" does not show the objects.`,
 	Fix:    "Add the marker +kubebuilder:resource:categories=cluster-api.",
-	Check:  category,
-})
-
-func category(p *lint.Pass) {
-	kinds := phrase.Only(view.Definitions(p), func(k *contract.Kind) bool {
-		return k.Role.Referenced() && !yamldoc.Has(k.Object.Get("spec", "names", "categories").List(), "cluster-api")
-	})
-	if len(kinds) > 0 {
-		at := view.Nearest(kinds[0].Object, "spec", "names", "categories")
-		view.Accuse(p, kinds[0], at, 0, "kinds are missing in the category cluster-api: %s", names(kinds))
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Role.Referenced() && !yamldoc.Has(k.Object.Get("spec", "names", "categories").List(), "cluster-api") {
+			at := view.Nearest(k.Object, "spec", "names", "categories")
+			f := lint.On(k.Object, at, "%s is missing in the category cluster-api", k.Kind).Because(p.Rule.ID)
+			view.Settle(p, k.Object, f, view.Within(at)...)
+		}
+	}),
+}, lint.Rule{
 	ID: "CRD020", Name: "status-subresource", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "Kinds with a status should have the status subresource",
 	Source: "contract pages, resource definition: +kubebuilder:subresource:status",
 	Why:    "Users can overwrite the status, and controllers cannot update it separately.",
 	Fix:    "Add the marker +kubebuilder:subresource:status.",
-	Check:  eachKind(statusSubresource),
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if !k.Role.Referenced() || k.Template || k.Judged == nil {
+			return
+		}
+		if _, presence := k.Judged.Schema.At("status"); presence == crd.Present &&
+			k.Judged.Subresources.Get("status") == nil {
+			view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0,
+				"%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
+		}
+	}),
 })
-
-func statusSubresource(p *lint.Pass, k *contract.Kind) {
-	if !k.Role.Referenced() || k.Template || k.Judged == nil {
-		return
-	}
-	if _, presence := k.Judged.Schema.At("status"); presence == crd.Present &&
-		k.Judged.Subresources.Get("status") == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0,
-			"%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
-	}
-}
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD021", Name: "conditions", Severity: lint.Warning, Proof: lint.Contract,
@@ -564,19 +463,17 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
 	Why:    "Two controllers that use server-side apply overwrite each other's conditions.",
 	Fix:    "Add the markers +listType=map and +listMapKey=type, and make type required, as in metav1.Condition.",
-	Check:  conditionsMap,
-})
-
-func conditionsMap(p *lint.Pass) {
-	for _, k := range reporting(p) {
-		s, presence := k.Judged.Schema.At("status", "conditions")
-		if k.Contract == contract.V1Beta2 && presence == crd.Present && s.Type() == "array" &&
-			(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
-			f := lint.On(k.Object, s.Node, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name).Because(p.Rule.ID)
-			view.Settle(p, k.Object, f, view.Within(s.Node)...)
+	Check: func(p *lint.Pass) {
+		for _, k := range reporting(p) {
+			s, presence := k.Judged.Schema.At("status", "conditions")
+			if k.Contract == contract.V1Beta2 && presence == crd.Present && s.Type() == "array" &&
+				(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
+				f := lint.On(k.Object, s.Node, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name).Because(p.Rule.ID)
+				view.Settle(p, k.Object, f, view.Within(s.Node)...)
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD029", Name: "terminal-failures", Severity: lint.Error, Proof: lint.Contract,
@@ -621,22 +518,14 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 	}
 	var at *yamldoc.Node
 	var paths []string
-	for i := range contract.Fields {
-		f := &contract.Fields[i]
-		if !f.Applies(k, p.Profile) {
-			continue
-		}
+	for _, f := range k.Fields(p.Profile) {
 		if verdict, s := f.Check(k.Judged.Schema); verdict == contract.Unknown {
-			if at == nil {
-				at = s.Node
-			}
+			at = cmp.Or(at, s.Node)
 			paths = append(paths, f.Path)
 		}
 	}
 	if len(paths) > 0 {
-		if at == nil {
-			at = k.Judged.Node
-		}
+		at = cmp.Or(at, k.Judged.Node)
 		f := lint.On(k.Object, at, "cannot check %s of %s %s: the schema accepts any field here", strings.Join(paths, ", "), k.Kind, k.Judged.Name)
 		for i := range k.Versions {
 			if v := &k.Versions[i]; v.Node == k.Judged.Node && v.Node.Get("schema", "openAPIV3Schema") == nil {

@@ -6,13 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -55,10 +52,7 @@ func conversionNone(p *lint.Pass, k *contract.Kind) {
 // schemaDifference returns the first property that two schemas do not both
 // describe, or not with the same type.
 func schemaDifference(a, b *yamldoc.Node, path string) (string, bool) {
-	where := strings.TrimPrefix(path, ".")
-	if where == "" {
-		where = "their schemas"
-	}
+	where := cmp.Or(strings.TrimPrefix(path, "."), "their schemas")
 	if (crd.Schema{Node: a}).Type() != (crd.Schema{Node: b}).Type() {
 		return where, true
 	}
@@ -128,22 +122,12 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		view.Settle(p, k.Object, lint.On(k.Object, n, "the conversion webhook of %s uses Service %s, which is not in this file", k.Kind, name).
 			Lacks("Service "+name), n)
 	default:
-		port, ok := service.Get("port").Int()
-		if !ok {
-			port = 443
-		}
-		serves := func(n *yamldoc.Node) bool { got, _ := n.Get("port").Int(); return got == port }
-		if ports := object.Get("spec", "ports").List(); !slices.ContainsFunc(ports, serves) {
-			n := view.NearestOf(service, "port")
+		if port, n := view.Unserved(k.Object, service, object); n != nil {
 			f := lint.On(k.Object, n, "the conversion webhook of %s uses port %d, which Service %s does not have", k.Kind, port, name)
-			view.Settle(p, k.Object, f.Because(fmt.Sprintf("port %d of Service %s", port, name)), view.Within(n)...)
+			view.Settle(p, k.Object, f.Because(fmt.Sprintf("port %d of Service %s", port, name)), n)
 		}
 	}
-	trusted := n.Get("webhook", "clientConfig", "caBundle").Str() != ""
-	for _, a := range trustAnnotations {
-		_, ok := k.Object.Annotation(a)
-		trusted = trusted || ok
-	}
+	trusted := n.Get("webhook", "clientConfig", "caBundle").Str() != "" || view.BringsCA(k.Object)
 	if !trusted {
 		view.Accuse(p, k, n.Get("webhook", "clientConfig"), 0,
 			"the conversion webhook of %s has no CA bundle and no annotation that injects one", k.Kind)
@@ -156,52 +140,31 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", validateConversionReviewVersions",
 	Why:    "The API server refuses a CRD whose webhook supports no version that it can send. v1beta1 alone still works.",
 	Fix:    "Set spec.conversion.webhook.conversionReviewVersions to [v1].",
-	Check:  conversionReviews,
+	Check:  eachKind(conversionReviews),
 })
 
-func conversionReviews(p *lint.Pass) {
-	var first *contract.Kind
-	var at *yamldoc.Node
-	var old []string
-	for _, k := range view.Definitions(p) {
-		n, strategy := conversion(k)
-		if strategy != "Webhook" || k.Object.Version != "v1" || n.Get("webhook") == nil {
-			continue
-		}
-		list := n.Get("webhook", "conversionReviewVersions")
-		var names []string
-		for _, v := range list.List() {
-			if len(validation.IsDNS1035Label(v.Str())) > 0 || slices.Contains(names, v.Str()) {
-				view.Accuse(p, k, v, 0,
-					"%q in conversionReviewVersions of %s is not a version, or is listed twice", v.Str(), k.Kind)
-			}
-			names = append(names, v.Str())
-		}
-		list = cmp.Or(list, n.Get("webhook"))
-		switch {
-		case slices.Contains(names, "v1"):
-		case slices.Contains(names, "v1beta1"):
-			if first == nil {
-				first, at = k, list
-			}
-			old = append(old, k.Kind)
-		default:
-			view.Accuse(p, k, list, 0, "the conversion webhook of %s accepts neither v1 nor v1beta1", k.Kind)
-		}
+func conversionReviews(p *lint.Pass, k *contract.Kind) {
+	n, strategy := conversion(k)
+	if strategy != "Webhook" || k.Object.Version != "v1" || n.Get("webhook") == nil {
+		return
 	}
-	switch len(old) {
-	case 0:
-	case 1:
-		view.Accuse(p, first, at, lint.Info, "the conversion webhook of %s only accepts ConversionReview v1beta1", first.Kind)
+	list := n.Get("webhook", "conversionReviewVersions")
+	var names []string
+	for _, v := range list.List() {
+		if !isDNSLabel(v.Str()) || slices.Contains(names, v.Str()) {
+			view.Accuse(p, k, v, 0, "%q in conversionReviewVersions of %s is not a version, or is listed twice", v.Str(), k.Kind)
+		}
+		names = append(names, v.Str())
+	}
+	list = cmp.Or(list, n.Get("webhook"))
+	switch {
+	case slices.Contains(names, "v1"):
+	case slices.Contains(names, "v1beta1"):
+		f := lint.On(k.Object, list, "the conversion webhook of %s only accepts ConversionReview v1beta1", k.Kind).As(lint.Info)
+		view.Settle(p, k.Object, f.Because(p.Rule.ID), view.Within(list)...)
 	default:
-		view.Accuse(p, first, at, lint.Info,
-			"the conversion webhooks of %s only accept ConversionReview v1beta1", phrase.Few(old, 3))
+		view.Accuse(p, k, list, 0, "the conversion webhook of %s accepts neither v1 nor v1beta1", k.Kind)
 	}
-}
-
-// trustAnnotations tell cert-manager to fill in the certificate authority.
-var trustAnnotations = [...]string{
-	"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca",
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -221,16 +184,12 @@ func nameCollisions(p *lint.Pass) {
 			continue
 		}
 		names := k.Object.Get("spec", "names")
-		var at *yamldoc.Node
-		var taken []string
 		for _, n := range append([]*yamldoc.Node{names.Get("plural"), names.Get("singular")}, names.Get("shortNames").List()...) {
 			name := n.Str()
 			for _, row := range kubectlNames {
 				if row.name == name {
-					if at == nil {
-						at = n
-					}
-					taken = append(taken, name+" ("+row.resource+")")
+					f := lint.On(k.Object, n, "%s of group %s has the name %s, which kubectl uses for %s", k.Kind, k.Group, name, row.resource)
+					view.Settle(p, k.Object, f.Because(p.Rule.ID+k.Object.Name), n)
 				}
 			}
 			key := owner{k.Group, name}
@@ -238,10 +197,6 @@ func nameCollisions(p *lint.Pass) {
 				view.Accuse(p, k, n, 0, "%s has the name %s, like %s of the same group; the API server serves only one of them", k.Kind, name, other)
 			}
 			owners[key] = k.Kind
-		}
-		if at != nil {
-			view.Accuse(p, k, at, 0, "%s of group %s has names that kubectl uses for other resources: %s",
-				k.Kind, k.Group, strings.Join(taken, ", "))
 		}
 	}
 }
@@ -252,27 +207,23 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes, additional printer columns",
 	Why:    `The column is always empty in "kubectl get".`,
 	Fix:    "Correct the path in the marker +kubebuilder:printcolumn.",
-	Check:  eachKind(printerColumns),
-})
-
-func printerColumns(p *lint.Pass, k *contract.Kind) {
-	f := faults{p: p, kind: k}
-	for i := range k.Versions {
-		v := &k.Versions[i]
-		if !v.Served {
-			continue
-		}
-		for _, column := range v.Node.Get("additionalPrinterColumns").List() {
-			at := column.Get("jsonPath")
-			if strings.Count(at.Str(), "[") != strings.Count(at.Str(), "]") {
-				f.add(v.Name, at, "column %q has the path %q with unbalanced brackets, so kubectl shows none of the columns", column.Get("name").Str(), at.Str())
-			} else if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
-				f.add(v.Name, at, "column %q shows %s, but the schema has no %s", column.Get("name").Str(), at.Str(), bad)
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for i := range k.Versions {
+			v := &k.Versions[i]
+			if !v.Served {
+				continue
+			}
+			for _, column := range v.Node.Get("additionalPrinterColumns").List() {
+				at := column.Get("jsonPath")
+				if strings.Count(at.Str(), "[") != strings.Count(at.Str(), "]") {
+					alike(p, k, k.Object.Name, k.Kind+" "+v.Name, at, "column %q has the path %q with unbalanced brackets, so kubectl shows none of the columns", column.Get("name").Str(), at.Str())
+				} else if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
+					alike(p, k, k.Object.Name, k.Kind+" "+v.Name, at, "column %q shows %s, but the schema has no %s", column.Get("name").Str(), at.Str(), bad)
+				}
 			}
 		}
-	}
-	f.report(k.Kind + " ")
-}
+	}),
+})
 
 // unknownColumn returns the part of a JSON path that a schema does not have, or
 // "". It gives up at what is no plain path.
@@ -302,8 +253,7 @@ func unknownColumn(s crd.Schema, path string) string {
 		s, rest = next, rest[end:]
 		for strings.HasPrefix(rest, "[") {
 			closing := strings.IndexByte(rest, ']')
-			if closing < 0 || strings.ContainsAny(rest[:1+min(1, closing)], `'"`) ||
-				strings.HasPrefix(rest, "['") || strings.HasPrefix(rest, `["`) {
+			if closing < 0 || strings.HasPrefix(rest, "['") || strings.HasPrefix(rest, `["`) {
 				return ""
 			}
 			if s, presence = s.At(crd.Items); presence != crd.Present {

@@ -46,12 +46,14 @@ func requiredOfUsers(p *lint.Pass) {
 			s, _ = s.At("spec", "template")
 			below = "spec.template."
 		}
-		for i := range contract.Fields {
-			f := &contract.Fields[i]
-			base := *k
-			base.Template = false // a template has the fields of what it makes
-			if !f.Filled || k.Role == contract.MachinePoolMachine || !f.Applies(&base, p.Profile) {
-				continue // the controller creates the machines of a pool itself
+		if k.Role == contract.MachinePoolMachine {
+			continue // the controller creates the machines of a pool itself
+		}
+		base := *k
+		base.Template = false // a template has the fields of what it makes
+		for _, f := range base.Fields(p.Profile) {
+			if !f.Filled {
+				continue
 			}
 			in, name, _ := strings.Cut(f.Path, ".")
 			if at, presence := s.At(in); presence == crd.Present {
@@ -93,11 +95,7 @@ func refusedValues(p *lint.Pass) {
 		if k.Judged == nil {
 			continue
 		}
-		for i := range contract.Fields {
-			f := &contract.Fields[i]
-			if !f.Applies(k, p.Profile) {
-				continue
-			}
+		for _, f := range k.Fields(p.Profile) {
 			s, ok := f.Find(k.Judged.Schema)
 			if !ok || s.Type() != f.Type {
 				continue
@@ -142,13 +140,11 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": Kubernetes API deprecation policy",
 	Why:    "Users do not see how stable the API is, and Cluster API and kubectl prefer any other version: names of another form have the lowest priority.",
 	Fix:    "Name the version v, a number, and alpha or beta with a number for those that are not stable.",
-	Check:  shared(versionNamesFollow),
-})
-
-func versionNamesFollow(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
-	for i := range k.Versions {
-		if v := &k.Versions[i]; k.Role.Referenced() && v.Served && !contract.IsVersion(v.Name) {
-			note(v.Node.Get("name"), "the version "+v.Name+" does not follow the names of Kubernetes")
+	Check: eachKind(func(p *lint.Pass, k *contract.Kind) {
+		for i := range k.Versions {
+			if v := &k.Versions[i]; k.Role.Referenced() && v.Served && !contract.IsVersion(v.Name) {
+				alike(p, k, "", k.Kind, v.Node.Get("name"), "the version %s does not follow the names of Kubernetes", v.Name)
+			}
 		}
-	}
-}
+	}),
+})

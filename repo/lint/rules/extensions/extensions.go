@@ -76,20 +76,18 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
 	Why:    "Anyone who can reach the extension can send it requests, because it does not authenticate callers.",
 	Fix:    "Set the type to ClusterIP, and remove externalIPs.",
-	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionServiceType),
-})
-
-func extensionServiceType(p *lint.Pass, s server) {
-	for _, service := range s.services {
-		if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
-			p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text())
-		} else if n.Str() == "ExternalName" {
-			p.On(service, n, "the Service has type ExternalName, so calls leave the cluster for %s", cmp.Or(service.Get("spec", "externalName").Str(), "another host"))
-		} else if n := service.Get("spec", "externalIPs"); len(n.List()) > 0 {
-			p.On(service, n, "the Service has externalIPs, so the extension can be reached from outside the cluster")
+	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, func(p *lint.Pass, s server) {
+		for _, service := range s.services {
+			if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
+				p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text())
+			} else if n.Str() == "ExternalName" {
+				p.On(service, n, "the Service has type ExternalName, so calls leave the cluster for %s", cmp.Or(service.Get("spec", "externalName").Str(), "another host"))
+			} else if n := service.Get("spec", "externalIPs"); len(n.List()) > 0 {
+				p.On(service, n, "the Service has externalIPs, so the extension can be reached from outside the cluster")
+			}
 		}
-	}
-}
+	}),
+})
 
 // mounts returns the Secrets that the pods of a workload mount, and whether they mount
 // something else that may hold a certificate.
@@ -118,15 +116,13 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "Cluster API book, Implementing Runtime Extensions, section Deploy",
 	Why:    "The server does not start without its certificate, or uses one that Cluster API does not trust.",
 	Fix:    "Mount the Secret of the Certificate.",
-	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionCertificateMount),
+	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, func(p *lint.Pass, s server) {
+		if secrets, other := mounts(s.workload); len(secrets) == 0 && !other {
+			p.On(s.workload, s.workload.Get("metadata", "name"),
+				"no container mounts a Secret, so the server has no certificate")
+		}
+	}),
 })
-
-func extensionCertificateMount(p *lint.Pass, s server) {
-	if secrets, other := mounts(s.workload); len(secrets) == 0 && !other {
-		p.On(s.workload, s.workload.Get("metadata", "name"),
-			"no container mounts a Secret, so the server has no certificate")
-	}
-}
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS007", Name: "extension-certificate-name", Severity: lint.Error, Proof: lint.Contract,
@@ -166,21 +162,19 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml",
 	Why:    "The API server refuses other kinds, groups and versions.",
 	Fix:    "Write apiVersion: " + view.RuntimeGroup + "/v1beta2 and kind: " + view.ExtensionKind + ".",
-	Check:  view.EachObject(extensionConfigKind),
-})
-
-func extensionConfigKind(p *lint.Pass, o *manifest.Object) {
-	switch n := o.Get("apiVersion"); {
-	case o.Group != view.RuntimeGroup:
-		if o.Kind == view.ExtensionKind && contract.OfClusterAPI(o.Group) && !view.Open(o, n) {
-			p.On(o, n, "kind %s is in group %s, not in %s", o.Kind, view.RuntimeGroup, o.Group)
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		switch n := o.Get("apiVersion"); {
+		case o.Group != view.RuntimeGroup:
+			if o.Kind == view.ExtensionKind && contract.OfClusterAPI(o.Group) && !view.Open(o, n) {
+				p.On(o, n, "kind %s is in group %s, not in %s", o.Kind, view.RuntimeGroup, o.Group)
+			}
+		case o.Kind != view.ExtensionKind:
+			p.On(o, o.Get("kind"), "kind %s does not exist in group %s", o.Kind, view.RuntimeGroup)
+		case o.Version != "v1beta2" && o.Version != "v1alpha1" && !view.Open(o, n):
+			p.On(o, n, "Cluster API serves ExtensionConfig in v1beta2 and v1alpha1, not in %s", o.Version)
 		}
-	case o.Kind != view.ExtensionKind:
-		p.On(o, o.Get("kind"), "kind %s does not exist in group %s", o.Kind, view.RuntimeGroup)
-	case o.Version != "v1beta2" && o.Version != "v1alpha1" && !view.Open(o, n):
-		p.On(o, n, "Cluster API serves ExtensionConfig in v1beta2 and v1alpha1, not in %s", o.Version)
-	}
-}
+	}),
+})
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS010", Name: "extension-config-name", Severity: lint.Error, Proof: lint.APIServer,
@@ -188,14 +182,12 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses names with a dot, because handlers are named HANDLER.EXTENSIONCONFIG.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
-	Yields: []string{"YAML013"}, Check: eachExtension(extensionConfigName),
+	Yields: []string{"YAML013"}, Check: eachExtension(func(p *lint.Pass, o *manifest.Object) {
+		if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text()) && !view.Open(o, n) {
+			p.On(o, n, "%q is not a DNS label", n.Text())
+		}
+	}),
 })
-
-func extensionConfigName(p *lint.Pass, o *manifest.Object) {
-	if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text()) && !view.Open(o, n) {
-		p.On(o, n, "%q is not a DNS label", n.Text())
-	}
-}
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS011", Name: "extension-address", Severity: lint.Error, Proof: lint.APIServer,
@@ -420,24 +412,22 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "Users who pass --target-namespace get an extension that is not discovered: clusterctl moves the Service and Secret, but keeps the namespace in the ExtensionConfig.",
 	Fix:    "Take the namespace from a variable, for example ${FOO_NAMESPACE:=foo-system}, or let users create the ExtensionConfig.",
-	Kinds:  view.Installed, Check: extensionFixedNamespace,
+	Kinds:  view.Installed, Check: func(p *lint.Pass) {
+		own, ok := view.TargetName(p.File)
+		if !ok {
+			return
+		}
+		for _, o := range extensions(p.File.Objects()) {
+			n := clientConfig(o).Get("service", "namespace")
+			if at, namespace, _ := secretOf(o); n.Str() != own && namespace == own {
+				n = at
+			}
+			if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
+				p.On(o, n, "clusterctl does not replace the namespace %s in %q", own, n.Text())
+			}
+		}
+	},
 })
-
-func extensionFixedNamespace(p *lint.Pass) {
-	own, ok := view.TargetName(p.File)
-	if !ok {
-		return
-	}
-	for _, o := range extensions(p.File.Objects()) {
-		n := clientConfig(o).Get("service", "namespace")
-		if at, namespace, _ := secretOf(o); n.Str() != own && namespace == own {
-			n = at
-		}
-		if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
-			p.On(o, n, "clusterctl does not replace the namespace %s in %q", own, n.Text())
-		}
-	}
-}
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS018", Name: "extension-namespaces", Severity: lint.Error, Proof: lint.APIServer,
@@ -505,20 +495,18 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, spec.settings",
 	Why:    "The API server refuses values that are not strings. Secrets are visible to everyone who can read ExtensionConfigs, and are sent with every request.",
 	Fix:    "Put the value in quotes. Remove secrets, and let the server read them from a Secret.",
-	Check:  eachExtension(extensionSettings),
-})
-
-func extensionSettings(p *lint.Pass, o *manifest.Object) {
-	for _, f := range o.Get("spec", "settings").Fields() {
-		switch {
-		case f.Value.Is(yamldoc.Null), view.Open(o, f.Value):
-		case !f.Value.Is(yamldoc.String):
-			p.On(o, f.Value, "setting %s is %s; it must be a string", f.Name, f.Value.Kind.Noun())
-		case secretive().MatchString(f.Name) && f.Value.Text() != "":
-			p.Report(lint.On(o, f.Value, "setting %s looks like a secret", f.Name).As(lint.Warning))
+	Check: eachExtension(func(p *lint.Pass, o *manifest.Object) {
+		for _, f := range o.Get("spec", "settings").Fields() {
+			switch {
+			case f.Value.Is(yamldoc.Null), view.Open(o, f.Value):
+			case !f.Value.Is(yamldoc.String):
+				p.On(o, f.Value, "setting %s is %s; it must be a string", f.Name, f.Value.Kind.Noun())
+			case secretive().MatchString(f.Name) && f.Value.Text() != "":
+				p.Report(lint.On(o, f.Value, "setting %s looks like a secret", f.Name).As(lint.Warning))
+			}
 		}
-	}
-}
+	}),
+})
 
 // byName is not much more than an extension needs that calls the API servers of clusters,
 // whose kubeconfigs are Secrets of unknown names.
@@ -686,22 +674,20 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Deploy Runtime Extensions",
 	Why:    "Cluster API cannot call the extension, so administrators cannot register it.",
 	Fix:    "Add a Service of type ClusterIP with the labels of the pods in its selector.",
-	Scope:  lint.ScopeRelease, Check: extensionUnreachable,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		all := p.Release.Installed()
+		i := slices.IndexFunc(all.Objects, runs)
+		services := all.Kind("", "Service")
+		// Other rules report Services that an ExtensionConfig names, or that select no pods.
+		if i < 0 || !view.ServesHooks(p.Release) || len(services) == 0 && len(extensions(all.Objects)) > 0 ||
+			slices.ContainsFunc(all.Objects, func(o *manifest.Object) bool {
+				selector := o.Get("spec", "selector")
+				return o.Kind == "Service" && (len(selector.Fields()) > 0 || o.Get("spec", "type").Str() == "ExternalName") ||
+					o.Kind == "Endpoints" || o.Kind == "EndpointSlice"
+			}) {
+			return
+		}
+		o := all.Objects[i]
+		p.Report(lint.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension").Without("Service "))
+	},
 })
-
-func extensionUnreachable(p *lint.Pass) {
-	all := p.Release.Installed()
-	i := slices.IndexFunc(all.Objects, runs)
-	services := all.Kind("", "Service")
-	// Other rules report Services that an ExtensionConfig names, or that select no pods.
-	if i < 0 || !view.ServesHooks(p.Release) || len(services) == 0 && len(extensions(all.Objects)) > 0 ||
-		slices.ContainsFunc(all.Objects, func(o *manifest.Object) bool {
-			selector := o.Get("spec", "selector")
-			return o.Kind == "Service" && (len(selector.Fields()) > 0 || o.Get("spec", "type").Str() == "ExternalName") ||
-				o.Kind == "Endpoints" || o.Kind == "EndpointSlice"
-		}) {
-		return
-	}
-	o := all.Objects[i]
-	p.Report(lint.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension").Without("Service "))
-}

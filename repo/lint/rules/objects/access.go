@@ -34,32 +34,12 @@ func isRole(o *manifest.Object) bool {
 	return o.Is(view.RbacGroup, "ClusterRole") || o.Is(view.RbacGroup, "Role")
 }
 
-// allowed returns the verbs that one of the objects allows for a resource, and
-// the last rule that says so.
-func allowed(objects []*manifest.Object, group, resource string) (verbs map[string]bool, role *manifest.Object, rule *yamldoc.Node) {
-	verbs = map[string]bool{}
-	for _, o := range objects {
-		for _, r := range o.Get("rules").List() {
-			if view.About(r, group, resource) {
-				role, rule = o, r
-				for _, v := range r.Get("verbs").List() {
-					verbs[v.Str()] = true
-				}
-			}
-		}
-	}
-	return verbs, role, rule
-}
-
 // labelled returns the ClusterRoles that a label makes part of another one.
 func labelled(r *lint.Release, label string) []*manifest.Object {
-	var out []*manifest.Object
-	for _, o := range r.Installed().Kind(view.RbacGroup, "ClusterRole") {
-		if v, _ := o.Label(label); v == "true" {
-			out = append(out, o)
-		}
-	}
-	return out
+	return phrase.Only(r.Installed().Kind(view.RbacGroup, "ClusterRole"), func(o *manifest.Object) bool {
+		v, _ := o.Label(label)
+		return v == "true"
+	})
 }
 
 // foreignKinds are the kinds that objects of Cluster API refer to, in groups for
@@ -84,18 +64,16 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section All resources: API group",
 	Why:    "No cluster comes up: Cluster API only has access to groups of cluster.x-k8s.io and can neither read nor own these objects.",
 	Fix:    "Add a ClusterRole with the label " + aggregate + `: "true" that allows the resources.`,
-	Scope:  lint.ScopeRelease, Check: aggregationRole,
-})
-
-func aggregationRole(p *lint.Pass) {
-	aggregated := labelled(p.Release, aggregate)
-	for _, k := range foreignKinds(p) {
-		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
-			p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		aggregated := labelled(p.Release, aggregate)
+		for _, k := range foreignKinds(p) {
+			if verbs, _, _ := view.Allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
+				f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
+				p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC002", Name: "aggregation-label", Severity: lint.Error, Proof: lint.Contract,
@@ -103,23 +81,21 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster contract, section All resources: API group; Kubernetes documentation, Aggregated ClusterRoles",
 	Why:    "The role is ignored, because Cluster API only aggregates roles with exactly this value.",
 	Fix:    `Write "true", in quotes.`,
-	Check:  view.EachObject(aggregationLabel),
-})
-
-func aggregationLabel(p *lint.Pass, o *manifest.Object) {
-	if !o.Is(view.RbacGroup, "ClusterRole") {
-		return
-	}
-	labels := []string{aggregate}
-	for _, row := range aggregates {
-		labels = append(labels, row.label)
-	}
-	for _, label := range labels {
-		if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
-			p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if !o.Is(view.RbacGroup, "ClusterRole") {
+			return
 		}
-	}
-}
+		labels := []string{aggregate}
+		for _, row := range aggregates {
+			labels = append(labels, row.label)
+		}
+		for _, label := range labels {
+			if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
+				p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
+			}
+		}
+	}),
+})
 
 var (
 	readAndChange   = []string{"get", "list", "patch", "update", "watch"}
@@ -154,7 +130,7 @@ var _ = accessRules.Add(lint.Rule{
 func aggregatedVerbs(p *lint.Pass) {
 	aggregated := labelled(p.Release, aggregate)
 	for _, k := range foreignKinds(p) {
-		verbs, role, rule := allowed(aggregated, k.Group, k.Plural)
+		verbs, role, rule := view.Allowed(aggregated, k.Group, k.Plural)
 		if len(verbs) == 0 || isCluster(k) != (p.Rule.ID == "RBAC004") {
 			continue
 		}
@@ -293,11 +269,11 @@ func controlPlaneAggregation(p *lint.Pass) {
 		for i, row := range aggregates {
 			aggregated := labelled(p.Release, row.label)
 			var missing []string
-			if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(lacking(verbs, []string{"get"})) > 0 {
+			if verbs, _, _ := view.Allowed(aggregated, k.Group, k.Plural); len(lacking(verbs, []string{"get"})) > 0 {
 				missing = append(missing, k.Plural)
 			}
 			if machine := p.Release.CRD(k.Group, k.Base()); machine != nil {
-				if verbs, _, _ := allowed(aggregated, k.Group, machine.Plural); len(lacking(verbs, []string{"create", "get", "patch"})) > 0 {
+				if verbs, _, _ := view.Allowed(aggregated, k.Group, machine.Plural); len(lacking(verbs, []string{"create", "get", "patch"})) > 0 {
 					missing = append(missing, machine.Plural)
 				}
 			}
@@ -379,10 +355,7 @@ func accounts(p *lint.Pass) {
 			continue
 		}
 		n := view.ServiceAccount(pod)
-		name := n.Str()
-		if name == "" {
-			name = view.DefaultAccount
-		}
+		name := cmp.Or(n.Str(), view.DefaultAccount)
 		s, isBound := bound[name]
 		switch {
 		case n != nil && view.Open(o, n):
@@ -422,8 +395,7 @@ func missingRole(p *lint.Pass) {
 	for _, o := range all.Objects {
 		if o.Is(view.RbacGroup, "ClusterRole") && aggregatesNothing(all, o) {
 			f := lint.On(o, view.Nearest(o, "aggregationRule"), "no ClusterRole of the components has the labels that %s aggregates", o.Name)
-			f.Severity = lint.Warning // other providers may bring one
-			p.Report(f)
+			p.Report(f.As(lint.Warning)) // other providers may bring one
 		}
 		if o.Group != view.RbacGroup || !view.IsBinding(o) {
 			continue
@@ -432,8 +404,7 @@ func missingRole(p *lint.Pass) {
 			name, space := s.Get("name"), s.Get("namespace").Str()
 			if s.Get("kind").Str() == "ServiceAccount" && name.Str() != "" && name.Str() != view.DefaultAccount && all.Find("", "ServiceAccount", name.Str()) == nil && all.Find("", "Namespace", space) != nil && len(all.Kind("", "ServiceAccount")) > 0 && !view.Open(o, name) {
 				f := lint.On(o, name, "the ServiceAccount %s is not in the components", name.Str()).Lacks("ServiceAccount " + name.Str())
-				f.Severity = lint.Warning // a controller may create it
-				p.Report(f)
+				p.Report(f.As(lint.Warning)) // a controller may create it
 			}
 		}
 		n := o.Get("roleRef", "name")
@@ -492,26 +463,21 @@ func ownKinds(p *lint.Pass) {
 	if len(all) == 0 || unlimited(p.Release) || bindsMissing(p.Release) {
 		return // there is nothing to compare with
 	}
-	report := func(severity lint.Severity, suffix string, missing []*crd.CRD) {
-		for _, c := range missing {
-			f := lint.On(c.Object, c.Object.Get("spec", "names", "plural"), "no role of an account in the components covers %s", c.Plural+suffix)
-			f = view.InGroup(f.As(severity), c).Because(p.Rule.ID + suffix)
-			p.Report(unbound(p.Release, f, c.Group, c.Plural+suffix))
-		}
+	report := func(c *crd.CRD, severity lint.Severity, suffix string) {
+		f := lint.On(c.Object, c.Object.Get("spec", "names", "plural"), "no role of an account in the components covers %s", c.Plural+suffix)
+		f = view.InGroup(f.As(severity), c).Because(p.Rule.ID + suffix)
+		p.Report(unbound(p.Release, f, c.Group, c.Plural+suffix))
 	}
-	var objects, statuses []*crd.CRD
 	for _, c := range p.Release.CRDs() {
 		if c.Plural == "" || strings.HasSuffix(c.Kind, contract.Suffix) {
 			continue // only Cluster API reads templates
 		}
-		if verbs, _, _ := allowed(all, c.Group, c.Plural); len(verbs) == 0 {
-			objects = append(objects, c)
-		} else if verbs, _, _ := allowed(all, c.Group, c.Plural+"/status"); len(verbs) == 0 && hasStatus(c) {
-			statuses = append(statuses, c)
+		if verbs, _, _ := view.Allowed(all, c.Group, c.Plural); len(verbs) == 0 {
+			report(c, lint.Warning, "")
+		} else if verbs, _, _ := view.Allowed(all, c.Group, c.Plural+"/status"); len(verbs) == 0 && hasStatus(c) {
+			report(c, lint.Info, "/status") // not all have something to say
 		}
 	}
-	report(lint.Warning, "", objects)
-	report(lint.Info, "/status", statuses) // not all have something to say
 	poolMachineRights(p, all)
 }
 
@@ -554,7 +520,7 @@ func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
 		var machines []*contract.Kind
 		managed := false
 		for _, k := range machinesOf(pool, kinds) {
-			if verbs, _, _ := allowed(all, k.Group, k.Plural); len(verbs) > 0 {
+			if verbs, _, _ := view.Allowed(all, k.Group, k.Plural); len(verbs) > 0 {
 				machines = append(machines, k)
 				managed = managed || len(lacking(verbs, createAndDelete)) == 0
 			}
@@ -580,12 +546,6 @@ var _ = accessRules.Add(lint.Rule{
 	Scope:  lint.ScopeRelease, Check: ownerFinalizers,
 })
 
-// has reports whether the schema of a kind may have a field.
-func has(k *contract.Kind, path ...string) bool {
-	_, presence := k.Judged.Schema.At(path...)
-	return presence != crd.Absent
-}
-
 // ownerFinalizers looks at control planes and pools: their controllers create
 // Machines, or machines of the provider, that they own.
 func ownerFinalizers(p *lint.Pass) {
@@ -594,7 +554,7 @@ func ownerFinalizers(p *lint.Pass) {
 		return
 	}
 	creates := func(group, resource string) bool {
-		verbs, _, _ := allowed(all, group, resource)
+		verbs, _, _ := view.Allowed(all, group, resource)
 		return verbs["create"] || verbs["*"]
 	}
 	kinds := p.Release.Roles()
@@ -602,15 +562,15 @@ func ownerFinalizers(p *lint.Pass) {
 		owns := false
 		switch {
 		case k.Template || k.Plural == "" || k.Judged == nil:
-		case k.Role == contract.ControlPlane && has(k, "spec", "machineTemplate"):
+		case k.Role == contract.ControlPlane && view.MayHave(k, "spec", "machineTemplate"):
 			owns = creates(view.CoreGroup, "machines")
-		case k.Role == contract.InfraMachinePool && has(k, "status", "infrastructureMachineKind"):
+		case k.Role == contract.InfraMachinePool && view.MayHave(k, "status", "infrastructureMachineKind"):
 			owns = slices.ContainsFunc(machinesOf(k, kinds), func(m *contract.Kind) bool { return creates(m.Group, m.Plural) })
 		}
 		if !owns {
 			continue
 		}
-		if verbs, _, _ := allowed(all, k.Group, k.Plural+"/finalizers"); !verbs["update"] && !verbs["*"] {
+		if verbs, _, _ := view.Allowed(all, k.Group, k.Plural+"/finalizers"); !verbs["update"] && !verbs["*"] {
 			p.On(k.Object, k.Object.Get("spec", "names", "plural"),
 				"no role of an account allows update on %s/finalizers, which the owner of Machines needs", k.Plural)
 		}
@@ -677,24 +637,22 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing; InfraMachine contract, section on the bootstrap data secret",
 	Why:    `The controller fails, or continues to work on paused objects during "clusterctl move", because spec.paused is in the Cluster. A machine never starts without its Machine and the Secret with its bootstrap data.`,
 	Fix:    "Allow get, list and watch for clusters, machines and machinepools of cluster.x-k8s.io, and get for secrets.",
-	Scope:  lint.ScopeRelease, Check: readsClusters,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		lacksRight(p, func(k *contract.Kind) bool { return k.Role.Referenced() }, view.CoreGroup, "clusters", "get",
+			"no account of the components can get clusters of "+view.CoreGroup+", so controllers cannot see that one is paused")
+		for _, needs := range [...]struct {
+			role                  contract.Role
+			group, resource, what string
+		}{
+			{contract.InfraMachine, view.CoreGroup, "machines", "machines of " + view.CoreGroup + ", which own the objects of the provider"},
+			{contract.InfraMachinePool, view.CoreGroup, "machinepools", "machinepools of " + view.CoreGroup + ", which own the objects of the provider"},
+			{contract.InfraMachine, "", "secrets", "secrets, which hold the bootstrap data of Machines"},
+		} {
+			lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == needs.role }, needs.group, needs.resource, "get",
+				"no account of the components can get "+needs.what)
+		}
+	},
 })
-
-func readsClusters(p *lint.Pass) {
-	lacksRight(p, func(k *contract.Kind) bool { return k.Role.Referenced() }, view.CoreGroup, "clusters", "get",
-		"no account of the components can get clusters of "+view.CoreGroup+", so controllers cannot see that one is paused")
-	for _, needs := range [...]struct {
-		role                  contract.Role
-		group, resource, what string
-	}{
-		{contract.InfraMachine, view.CoreGroup, "machines", "machines of " + view.CoreGroup + ", which own the objects of the provider"},
-		{contract.InfraMachinePool, view.CoreGroup, "machinepools", "machinepools of " + view.CoreGroup + ", which own the objects of the provider"},
-		{contract.InfraMachine, "", "secrets", "secrets, which hold the bootstrap data of Machines"},
-	} {
-		lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == needs.role }, needs.group, needs.resource, "get",
-			"no account of the components can get "+needs.what)
-	}
-}
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC016", Name: "writes-secrets", Severity: lint.Warning, Proof: lint.Contract,
@@ -702,15 +660,13 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "BootstrapConfig contract, bootstrap data secret; ControlPlane contract, Cluster kubeconfig management",
 	Why:    "Machines never start, because no controller may write their bootstrap data, or Cluster API cannot reach the new cluster, because its kubeconfig is missing.",
 	Fix:    "Allow create, get, list, patch, update and watch for secrets.",
-	Scope:  lint.ScopeRelease, Check: writesSecrets,
-})
-
-func writesSecrets(p *lint.Pass) {
-	lacksRight(p, func(k *contract.Kind) bool {
-		return !k.Template && (k.Role == contract.BootstrapConfig || k.Role == contract.ControlPlane)
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		lacksRight(p, func(k *contract.Kind) bool {
+			return !k.Template && (k.Role == contract.BootstrapConfig || k.Role == contract.ControlPlane)
+		},
+			"", "secrets", "create", "no account of the components can create secrets, which hold bootstrap data and kubeconfigs")
 	},
-		"", "secrets", "create", "no account of the components can create secrets, which hold bootstrap data and kubeconfigs")
-}
+})
 
 // lacksRight reports that the components, if they define some kind, let none of their
 // accounts do something with a resource.
@@ -722,7 +678,7 @@ func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource,
 		return
 	}
 	list, complete := granted(p.Release)
-	if verbs, _, _ := allowed(list, group, resource); !complete || len(list) == 0 ||
+	if verbs, _, _ := view.Allowed(list, group, resource); !complete || len(list) == 0 ||
 		len(lacking(verbs, []string{verb})) == 0 {
 		return
 	}
@@ -759,7 +715,7 @@ func unbound(r *lint.Release, f lint.Finding, group, resource string) lint.Findi
 	list, _ := granted(r)
 	var largest *manifest.Object
 	for _, role := range view.Roles(r) {
-		verbs, _, _ := allowed([]*manifest.Object{role}, group, resource)
+		verbs, _, _ := view.Allowed([]*manifest.Object{role}, group, resource)
 		if len(verbs) > 0 && !slices.Contains(list, role) &&
 			(largest == nil || len(role.Get("rules").List()) > len(largest.Get("rules").List())) {
 			largest = role

@@ -39,12 +39,7 @@ func webhooks(objects []*manifest.Object) []webhook {
 }
 
 // name is where the webhook tells its name, or the webhook.
-func (w webhook) name() *yamldoc.Node {
-	if n := w.node.Get("name"); n != nil {
-		return n
-	}
-	return w.node
-}
+func (w webhook) name() *yamldoc.Node { return cmp.Or(w.node.Get("name"), w.node) }
 
 // service is the reference to its Service, or nil.
 func (w webhook) service() *yamldoc.Node { return w.node.Get("clientConfig", "service") }
@@ -188,10 +183,7 @@ func serviceSelector(p *lint.Pass) {
 			p.Report(f)
 		}
 		for _, port := range o.Get("spec", "ports").List() {
-			n := port.Get("targetPort")
-			if n == nil {
-				n = port.Get("port")
-			}
+			n := cmp.Or(port.Get("targetPort"), port.Get("port"))
 			if n == nil || view.Open(o, n) || len(view.ContainersOf(behind[0])) == 0 || // COMP013
 				slices.ContainsFunc(behind, func(w *manifest.Object) bool { return hasPort(w, n) }) {
 				continue
@@ -275,34 +267,26 @@ func webhookResources(p *lint.Pass) {
 	}
 }
 
-// bringsCA are annotations by which something puts a CA into webhooks.
-var bringsCA = []string{
-	view.InjectCAFrom, "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca", "service.beta.openshift.io/inject-cabundle",
-}
-
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH004", Name: "webhook-ca", Severity: lint.Warning, Proof: lint.Practice,
 	Title:  "A webhook should have a CA bundle or an annotation that injects one",
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; cert-manager documentation, CA Injector",
 	Why:    "The API server does not trust the webhook and refuses every object that it handles, unless the controller sets the CA bundle at start.",
 	Fix:    "Add the annotation " + view.InjectCAFrom + " with the Certificate of the Service.",
-	Scope:  lint.ScopeRelease, Check: webhookCA,
-})
-
-func webhookCA(p *lint.Pass) {
-	said := map[*manifest.Object]bool{}
-	for _, w := range webhooks(p.Release.Installed().Objects) {
-		brought := slices.ContainsFunc(bringsCA, func(key string) bool { _, ok := w.object.Annotation(key); return ok })
-		bundle := w.node.Get("clientConfig", "caBundle")
-		// Generators write a line break in base64 where the CA is to be.
-		if brought || said[w.object] || w.service() == nil ||
-			bundle != nil && bundle.Text() != "" && bundle.Text() != "Cg==" && bundle.Text() != "Cgo=" {
-			continue
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		said := map[*manifest.Object]bool{}
+		for _, w := range webhooks(p.Release.Installed().Objects) {
+			bundle := w.node.Get("clientConfig", "caBundle")
+			// Generators write a line break in base64 where the CA is to be.
+			if view.BringsCA(w.object) || said[w.object] || w.service() == nil ||
+				bundle != nil && bundle.Text() != "" && bundle.Text() != "Cg==" && bundle.Text() != "Cgo=" {
+				continue
+			}
+			said[w.object] = true
+			p.On(w.object, w.name(), "the webhook has no CA bundle and no annotation that injects one")
 		}
-		said[w.object] = true
-		p.On(w.object, w.name(), "the webhook has no CA bundle and no annotation that injects one")
-	}
-}
+	},
+})
 
 // certificateOf returns what inject-ca-from names on an object: where, the name,
 // and the Certificate if it is in the components.
@@ -321,25 +305,23 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Links to external objects; clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
 	Why:    "The API server refuses every object that the webhook handles, because the CA bundle stays empty. clusterctl replaces the namespace, so a Certificate elsewhere is not found.",
 	Fix:    "Correct the name, or add the Certificate.",
-	Scope:  lint.ScopeRelease, Check: missingCertificate,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		for _, o := range p.Release.Installed().Objects {
+			if !view.CallsWebhooks(o) {
+				continue
+			}
+			at, name, c := certificateOf(p.Release, o)
+			if name == "" || c != nil {
+				continue
+			}
+			f := lint.On(o, at, "Certificate %s is not in the components", name).Lacks("Certificate " + name)
+			if o.Kind == crd.Kind && !isConverted(o) {
+				f.Severity = lint.Warning // nothing uses it
+			}
+			p.Report(f)
+		}
+	},
 })
-
-func missingCertificate(p *lint.Pass) {
-	for _, o := range p.Release.Installed().Objects {
-		if !view.CallsWebhooks(o) {
-			continue
-		}
-		at, name, c := certificateOf(p.Release, o)
-		if name == "" || c != nil {
-			continue
-		}
-		f := lint.On(o, at, "Certificate %s is not in the components", name).Lacks("Certificate " + name)
-		if o.Kind == crd.Kind && !isConverted(o) {
-			f.Severity = lint.Warning // nothing uses it
-		}
-		p.Report(f)
-	}
-}
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH006", Name: "certificate-for-service", Severity: lint.Error, Proof: lint.Contract,
@@ -368,11 +350,7 @@ func certificateForService(p *lint.Pass) {
 			continue
 		}
 		said[c.Name+" "+at.Text()] = true
-		n := c.Get("spec", "dnsNames")
-		if n == nil {
-			n = c.Get("spec")
-		}
-		f := lint.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
+		f := lint.On(c, cmp.Or(c.Get("spec", "dnsNames"), c.Get("spec")), "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
 		view.Settle(p, c, f, view.Within(c.Get("spec", "dnsNames"))...)
 	}
 }
@@ -387,7 +365,6 @@ var _ = webhookRules.Add(lint.Rule{
 })
 
 func reviewVersions(p *lint.Pass) {
-	var outdated []webhook
 	for _, w := range webhooks(p.File.Objects()) {
 		if w.object.Version != "v1" {
 			continue
@@ -403,16 +380,12 @@ func reviewVersions(p *lint.Pass) {
 		switch {
 		case list != nil && !list.Is(yamldoc.List) && !list.Is(yamldoc.Null), known["v1"]:
 		case known["v1beta1"]:
-			outdated = append(outdated, w)
+			p.Report(lint.On(w.object, list, "the webhook only accepts AdmissionReview v1beta1, which is deprecated").As(lint.Info).Because(p.Rule.ID))
 		case len(known) == 0:
 			p.On(w.object, w.name(), "the webhook has no admissionReviewVersions")
 		default:
 			p.On(w.object, list, "admissionReviewVersions lists no version that the API server knows")
 		}
-	}
-	if len(outdated) > 0 {
-		w := outdated[0]
-		p.Report(lint.At(p.File, w.object.Doc, w.node.Get("admissionReviewVersions"), "%s with AdmissionReview v1beta1 only, which is deprecated", phrase.Count(len(outdated), "webhook")).As(lint.Info))
 	}
 }
 
@@ -447,9 +420,7 @@ func templatesOf(r *lint.Release, rule *yamldoc.Node, resource string) []string 
 }
 
 func templateDryRun(p *lint.Pass) {
-	var first *yamldoc.Node
-	var object *manifest.Object
-	var names []string
+	said := map[string]bool{}
 	for _, w := range webhooks(p.File.Objects()) {
 		if w.object.Kind != "ValidatingWebhookConfiguration" {
 			continue
@@ -460,20 +431,13 @@ func templateDryRun(p *lint.Pass) {
 			}
 			for _, n := range rule.Get("resources").List() {
 				for _, name := range templatesOf(p.Release, rule, n.Str()) {
-					if slices.Contains(names, name) {
-						continue
+					if !said[name] {
+						said[name] = true
+						p.Report(lint.On(w.object, n, "a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", name).Because(p.Rule.ID))
 					}
-					if first == nil {
-						first, object = n, w.object
-					}
-					names = append(names, name)
 				}
 			}
 		}
-	}
-	if len(names) > 0 {
-		p.On(object, first,
-			"a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", phrase.Few(names, 3))
 	}
 }
 

@@ -111,9 +111,7 @@ func usesHostPorts(n *yamldoc.Node) bool {
 func risks(table []risk, n *yamldoc.Node) (first *yamldoc.Node, words []string) {
 	for _, r := range table {
 		if at := n.Get(r.path...); r.grave(at) {
-			if first == nil {
-				first = at
-			}
+			first = cmp.Or(first, at)
 			words = append(words, r.words)
 		}
 	}

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -101,51 +102,40 @@ func reportNames(p *lint.Pass) {
 			if problem.Rule == "NAME003" {
 				n = e.typ
 			}
-			if n == nil {
-				n = e.all
-			}
-			p.Report(lint.At(p.Config, e.doc, n, "%s", problem.Message))
+			p.Report(lint.At(p.Config, e.doc, cmp.Or(n, e.all), "%s", problem.Message))
 		}
 	}
 }
 
-var _ = repositoryRules.Add(lint.Rule{
+var _ = repositoryRules.AddAll(lint.Rule{
 	ID: "REPO006", Name: "local-path", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "The URL of a folder must be absolute and name a file",
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository",
 	Why:    "clusterctl does not find the release: it takes label, version and file from the last three parts of the path, and resolves neither ~ nor relative paths.",
 	Fix:    "Write file:///folder/infrastructure-foo/v1.0.0/infrastructure-components.yaml.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO009", Name: "github-url", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "The URL of a GitHub release must have the form that clusterctl expects",
 	Source: "clusterctl client/repository/repository_github.go, NewGitHubRepository",
 	Why:    `clusterctl does not find the release. The link of a download button is different: clusterctl would look for a release named "download".`,
 	Fix:    "Write https://github.com/OWNER/REPOSITORY/releases/latest/FILE, or a tag instead of latest.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO010", Name: "gitlab-url", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "The URL of a GitLab package must have the form that clusterctl expects",
 	Source: "clusterctl client/repository/client.go, repositoryFactory; repository_gitlab.go, NewGitLabRepository",
 	Why:    `clusterctl does not recognize the URL: the host must begin with "gitlab." and the path must have exactly nine parts, so a server below a sub-path cannot be used.`,
 	Fix:    "Write https://gitlab.HOST/api/v4/projects/ID/packages/generic/PACKAGE/VERSION/FILE, with %2F for every slash in the project.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO011", Name: "gitlab-version", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "The URL of a GitLab package must name a version",
 	Source: "clusterctl client/repository/repository_gitlab.go, GetVersions",
 	Why:    `clusterctl fails, because it does not list the versions of a GitLab package and treats "latest" as a version.`,
 	Fix:    "Name a version, and change it with every release.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO012", Name: "url-scheme", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "A provider URL must be that of a folder, GitHub or GitLab",
 	Source: "clusterctl client/repository/client.go, repositoryFactory",

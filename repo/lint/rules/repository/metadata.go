@@ -189,25 +189,20 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/metadata_client.go; provider contract, section Metadata YAML",
 	Why:    "clusterctl refuses a release with another kind. Without a kind it depends on the version: v1.11.0 refuses the release, others accept it.",
 	Fix:    "Write kind: " + metadata.Kind + ".",
-	Check:  metadataKind,
-})
-
-func metadataKind(p *lint.Pass) {
-	metadataFault(p)
-	if d := firstDocument(p.File); d != nil && d.Root.Is(yamldoc.Map) {
-		if n := d.Root.Get("kind"); n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" {
-			if rule, _ := faultOf(p); rule == "" {
-				f := lint.At(p.File, d, n,
-					"kind is missing, although the contract demands it and clusterctl v1.11.0 refuses the file")
-				f.Severity = lint.Warning
-				if n == nil {
-					f.Edit = completed(p)
-				}
-				p.Report(f)
-			}
+	Check: func(p *lint.Pass) {
+		metadataFault(p)
+		d := firstDocument(p.File)
+		if rule, _ := faultOf(p); rule != "" || d == nil || !d.Root.Is(yamldoc.Map) || !view.Blank(d.Root.Get("kind")) {
+			return
 		}
-	}
-}
+		n := d.Root.Get("kind")
+		f := lint.At(p.File, d, n, "kind is missing, although the contract demands it and clusterctl v1.11.0 refuses the file").As(lint.Warning)
+		if n == nil {
+			f.Edit = completed(p)
+		}
+		p.Report(f)
+	},
+})
 
 // seriesNodes returns the entries of releaseSeries that are mappings.
 func seriesNodes(f *lint.File) (d *yamldoc.Document, entries []*yamldoc.Node) {
@@ -224,25 +219,23 @@ var _ = metadataRules.Add(lint.Rule{
 	Why:    "clusterctl refuses the release if a number is in quotes or has a fraction. A missing number counts as 0, and a negative number matches no version.",
 	Fix:    "Write the number without quotes.",
 	Yields: []string{"META016"},
-	Check:  seriesNumbers,
-})
-
-func seriesNumbers(p *lint.Pass) {
-	metadataFault(p)
-	d, entries := seriesNodes(p.File)
-	for _, e := range entries {
-		for _, field := range []string{"major", "minor"} {
-			n := e.Get(field)
-			v, isInt := n.Int()
-			switch {
-			case n == nil || n.Is(yamldoc.Null):
-				p.Report(lint.At(p.File, d, e, "%s is missing, so it counts as 0", field).As(lint.Warning).Because(view.Key(p.File, e, field)))
-			case isInt && v < 0:
-				p.Report(lint.At(p.File, d, n, "no version can have the %s number %d", field, v).As(lint.Warning))
+	Check: func(p *lint.Pass) {
+		metadataFault(p)
+		d, entries := seriesNodes(p.File)
+		for _, e := range entries {
+			for _, field := range []string{"major", "minor"} {
+				n := e.Get(field)
+				v, isInt := n.Int()
+				switch {
+				case n == nil || n.Is(yamldoc.Null):
+					p.Report(lint.At(p.File, d, e, "%s is missing, so it counts as 0", field).As(lint.Warning).Because(view.Key(p.File, e, field)))
+				case isInt && v < 0:
+					p.Report(lint.At(p.File, d, n, "no version can have the %s number %d", field, v).As(lint.Warning))
+				}
 			}
 		}
-	}
-}
+	},
+})
 
 // contractForm is a version of the Kubernetes API machinery.
 var contractForm = phrase.Pattern(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
@@ -407,16 +400,14 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl internal/contract/version.go, GetCompatibleVersions",
 	Why:    "clusterctl refuses to install the version.",
 	Fix:    "Correct the contract of the series, or implement a supported contract.",
-	Check:  contractUnsupported,
+	Check: func(p *lint.Pass) {
+		_, s := p.Release.Series()
+		if s == nil || slices.Contains(metadata.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
+			return
+		}
+		p.Report(view.AtPos(p.File, s.ContractPos, fmt.Sprintf("version %s implements contract %s, but clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and "))))
+	},
 })
-
-func contractUnsupported(p *lint.Pass) {
-	_, s := p.Release.Series()
-	if s == nil || slices.Contains(metadata.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
-		return
-	}
-	p.Report(view.AtPos(p.File, s.ContractPos, fmt.Sprintf("version %s implements contract %s, but clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and "))))
-}
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META008", Name: "series-twice", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -500,37 +491,21 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
 	Why:    `"clusterctl upgrade plan" fails for the whole management cluster, because it looks for the installed version in the metadata of the newest one.`,
 	Fix:    "Keep an entry for every minor version that was ever released.",
-	Scope:  lint.ScopeProvider, Check: earlierSeriesMissing,
-})
-
-func earlierSeriesMissing(p *lint.Pass) {
-	s, ok := simulate(p)
-	if !ok || s.newest().Metadata == nil || s.newest().MetadataErr != nil {
-		return
-	}
-	newest := s.newest()
-	missing := map[string][]string{}
-	var order []string
-	for _, r := range s.releases[:len(s.releases)-1] {
-		if series := r.Parsed.Series(); newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil &&
-			series != newest.Parsed.Series() {
-			if missing[series] == nil {
-				order = append(order, series)
-			}
-			missing[series] = append(missing[series], r.Version)
+	Scope:  lint.ScopeProvider, Check: func(p *lint.Pass) {
+		s, ok := simulate(p)
+		if !ok || s.newest().Metadata == nil || s.newest().MetadataErr != nil {
+			return
 		}
-	}
-	if len(order) == 0 {
-		return
-	}
-	f := atSeries(newest.Metadata, "")
-	for _, series := range order {
-		versions := missing[series]
-		f.Message = fmt.Sprintf("series %s is missing, so clusterctl upgrade plan fails for users of %s",
-			series, versions[len(versions)-1])
-		p.Report(f)
-	}
-}
+		newest := s.newest()
+		missing := phrase.Only(s.releases, func(r *lint.Release) bool {
+			return newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil && r.Parsed.Series() != newest.Parsed.Series()
+		})
+		for _, of := range phrase.Groups(missing, func(r *lint.Release) string { return r.Parsed.Series() }) {
+			last := of[len(of)-1]
+			p.Report(atSeries(newest.Metadata, "series %s is missing, so clusterctl upgrade plan fails for users of %s", last.Parsed.Series(), last.Version))
+		}
+	},
+})
 
 // deciding is the metadata that decides which series "latest" is looked for in:
 // that of the newest release.
@@ -550,26 +525,24 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
 	Why:    `Users who ask for "latest" get a pre-release although a stable version exists: clusterctl looks in the highest listed series of its contract.`,
 	Fix:    "List a series in the metadata of a stable version only after its first stable release.",
-	Scope:  lint.ScopeProvider, Check: latestIsPrerelease,
-})
-
-func latestIsPrerelease(p *lint.Pass) {
-	s, ok := simulate(p)
-	if !ok {
-		return
-	}
-	latest, err := s.latest()
-	m := s.deciding()
-	if err != nil || m == nil || s.byName[latest] == nil || s.byName[latest].Parsed.Prerelease() == "" {
-		return
-	}
-	for _, r := range slices.Backward(s.releases) {
-		if r.Parsed.Prerelease() == "" {
-			p.Report(atSeries(m, "\"latest\" is %s instead of %s, because series %s is listed but has no stable release", latest, r.Version, s.byName[latest].Parsed.Series()))
+	Scope:  lint.ScopeProvider, Check: func(p *lint.Pass) {
+		s, ok := simulate(p)
+		if !ok {
 			return
 		}
-	}
-}
+		latest, err := s.latest()
+		m := s.deciding()
+		if err != nil || m == nil || s.byName[latest] == nil || s.byName[latest].Parsed.Prerelease() == "" {
+			return
+		}
+		for _, r := range slices.Backward(s.releases) {
+			if r.Parsed.Prerelease() == "" {
+				p.Report(atSeries(m, "\"latest\" is %s instead of %s, because series %s is listed but has no stable release", latest, r.Version, s.byName[latest].Parsed.Series()))
+				return
+			}
+		}
+	},
+})
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META012", Name: "latest-fails", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -577,25 +550,23 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
 	Why:    `Users who ask for "latest" get an error: clusterctl looks in the highest listed series of its contract, which has no release.`,
 	Fix:    "Remove series without a release from the metadata.",
-	Scope:  lint.ScopeProvider, Check: latestFails,
+	Scope:  lint.ScopeProvider, Check: func(p *lint.Pass) {
+		s, ok := simulate(p)
+		if !ok {
+			return
+		}
+		_, err := s.latest()
+		var missing *missingError
+		m := s.deciding()
+		if err == nil || errors.As(err, &missing) || m == nil {
+			return // a missing file is another rule's matter
+		}
+		if series := m.NewestSeries(metadata.Contract); series != nil {
+			p.Report(view.AtPos(&lint.File{Raw: m.File}, series.Pos, fmt.Sprintf("\"latest\" fails, because series %s is listed but has no release", series)).
+				Perhaps("series of " + m.File.Name))
+		}
+	},
 })
-
-func latestFails(p *lint.Pass) {
-	s, ok := simulate(p)
-	if !ok {
-		return
-	}
-	_, err := s.latest()
-	var missing *missingError
-	m := s.deciding()
-	if err == nil || errors.As(err, &missing) || m == nil {
-		return // a missing file is another rule's matter
-	}
-	if series := m.NewestSeries(metadata.Contract); series != nil {
-		p.Report(view.AtPos(&lint.File{Raw: m.File}, series.Pos, fmt.Sprintf("\"latest\" fails, because series %s is listed but has no release", series)).
-			Perhaps("series of " + m.File.Name))
-	}
-}
 
 // contractRank orders contracts by age.
 func contractRank(contract string) int {
@@ -691,9 +662,7 @@ func metadataVariable(p *lint.Pass) {
 	var report func(n *yamldoc.Node, severity lint.Severity)
 	report = func(n *yamldoc.Node, severity lint.Severity) {
 		if strings.Contains(n.Str(), "${") {
-			f := lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text(), layouts.MetadataFile)
-			f.Severity = severity
-			p.Report(f)
+			p.Report(lint.At(p.File, d, n, "clusterctl does not replace %s in %s", n.Text(), layouts.MetadataFile).As(severity))
 		}
 		for i := range n.Fields() {
 			if f := &n.Fields()[i]; n.Field(f.Name) == f {

@@ -113,18 +113,16 @@ var _ = nameRules.Add(lint.Rule{
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    `"clusterctl init" installs a different provider than users expect, because the entry overrides the built-in provider with the same type and name.`,
 	Fix:    "Choose another name, for example with the GitHub organization in front. Safe to ignore if this is a fork or a mirror.",
-	Scope:  lint.ScopeRepository, Check: view.ForEach(entries, shadowsBuiltIn),
+	Scope:  lint.ScopeRepository, Check: view.ForEach(entries, func(p *lint.Pass, e entry) {
+		built, ok := layouts.EmbeddedProvider(e.Provider)
+		l, rule, _, _ := e.location()
+		if ok && rule == "" && l.Kind == layouts.GitHub && l.Owner != "" &&
+			!strings.EqualFold(l.Owner+"/"+l.Repository, built.Repository) {
+			p.Report(lint.At(p.Config, e.doc, e.url,
+				"the entry overrides the built-in %s %s of %s", e.Type, e.Name, built.Repository))
+		}
+	}),
 })
-
-func shadowsBuiltIn(p *lint.Pass, e entry) {
-	built, ok := layouts.EmbeddedProvider(e.Provider)
-	l, rule, _, _ := e.location()
-	if ok && rule == "" && l.Kind == layouts.GitHub && l.Owner != "" &&
-		!strings.EqualFold(l.Owner+"/"+l.Repository, built.Repository) {
-		p.Report(lint.At(p.Config, e.doc, e.url,
-			"the entry overrides the built-in %s %s of %s", e.Type, e.Name, built.Repository))
-	}
-}
 
 var _ = nameRules.Add(lint.Rule{
 	ID: "NAME008", Name: "provider-twice", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -132,20 +130,18 @@ var _ = nameRules.Add(lint.Rule{
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    "Users do not install the release that the entry names: of several with the same type and name, clusterctl uses the last.",
 	Fix:    "Remove the other entries, or give them other names.",
-	Scope:  lint.ScopeRepository, Check: providerTwice,
-})
-
-func providerTwice(p *lint.Pass) {
-	last := map[layouts.Provider]entry{}
-	for _, e := range slices.Backward(entries(p)) {
-		later, again := last[e.Provider]
-		switch {
-		case e.Name == "":
-		case again:
-			p.Report(lint.At(p.Config, e.doc, e.name, "clusterctl ignores this entry, because line %d has another for the %s %s",
-				later.doc.Pos(later.name).Line, e.Type, e.Name))
-		default:
-			last[e.Provider] = e
+	Scope:  lint.ScopeRepository, Check: func(p *lint.Pass) {
+		last := map[layouts.Provider]entry{}
+		for _, e := range slices.Backward(entries(p)) {
+			later, again := last[e.Provider]
+			switch {
+			case e.Name == "":
+			case again:
+				p.Report(lint.At(p.Config, e.doc, e.name, "clusterctl ignores this entry, because line %d has another for the %s %s",
+					later.doc.Pos(later.name).Line, e.Type, e.Name))
+			default:
+				last[e.Provider] = e
+			}
 		}
-	}
-}
+	},
+})

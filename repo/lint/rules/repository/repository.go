@@ -31,26 +31,24 @@ var _ = repositoryRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; apimachinery version.ParseSemantic",
 	Why:    "Users cannot install the release, because clusterctl refuses such versions and does not list their folders.",
 	Fix:    "Rename the folder to a version that is not there yet, such as v1.2.3, without leading zeros.",
-	Scope:  lint.ScopeRepository, Check: versionInvalid,
-})
-
-func versionInvalid(p *lint.Pass) {
-	for _, provider := range p.Repository.Providers {
-		odd(p, provider.Oddities, repo.OddVersion, lint.Off)
-		for _, r := range provider.Releases {
-			switch _, err := layouts.ParseVersion(r.Version); {
-			case err == nil:
-			case strings.Contains(r.Version, ":"): // the digest of an artifact in a registry
-				p.Report(lint.Finding{File: r.Path, Severity: lint.Warning,
-					Message: "the artifact does not tell its version: it has no annotation org.opencontainers.image.version",
-					Fix:     "Name the artifact by its tag, or push it with the annotation. What depends on the version is not checked."})
-			default:
-				p.Path(r.Path, "%v", err)
+	Scope:  lint.ScopeRepository, Check: func(p *lint.Pass) {
+		for _, provider := range p.Repository.Providers {
+			odd(p, provider.Oddities, repo.OddVersion, lint.Off)
+			for _, r := range provider.Releases {
+				switch _, err := layouts.ParseVersion(r.Version); {
+				case err == nil:
+				case strings.Contains(r.Version, ":"): // the digest of an artifact in a registry
+					p.Report(lint.Finding{File: r.Path, Severity: lint.Warning,
+						Message: "the artifact does not tell its version: it has no annotation org.opencontainers.image.version",
+						Fix:     "Name the artifact by its tag, or push it with the annotation. What depends on the version is not checked."})
+				default:
+					p.Path(r.Path, "%v", err)
+				}
 			}
 		}
-	}
-	reportURLs(p)
-}
+		reportURLs(p)
+	},
+})
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO002", Name: "version-without-v", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -87,40 +85,34 @@ func versionWithoutV(p *lint.Pass) {
 	}
 }
 
-var _ = repositoryRules.Add(lint.Rule{
+var _ = repositoryRules.AddAll(lint.Rule{
 	ID: "REPO024", Name: "less-than-last", Severity: lint.Error, Proof: lint.Practice,
 	Title:  "A release must have what the last one has",
 	Source: "Kamaji issue 233, vSphere issue 609: releases that shipped the previous image, or none of the release",
 	Why:    "Users lose a flavor, class, API version or image that they rely on, and a published version cannot be taken back.",
 	Fix:    "Add what is missing, or list it under removed in clusterctl-repo.yaml if it is meant.",
 	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // needs the last release, see lint.Found
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO025", Name: "module-version", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "From version 2 on, the path of the Go module should end with the major version",
 	Source: "clusterctl provider contract, section Creating a provider repository on GitHub; client/repository/repository_github.go, getVersions",
 	Why:    `Users of a release on GitHub do not get the version as "latest" or through an upgrade: clusterctl asks the Go module proxy for versions, which does not list it.`,
 	Fix:    "Add the major version to the module path, as in github.com/OWNER/REPOSITORY/v2, or tell users to set GOPROXY=off.",
 	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // needs the source tree, see lint.Found
-})
-
-var _ = repositoryRules.Add(lint.Rule{
+}, lint.Rule{
 	ID: "REPO003", Name: "metadata-missing", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "Every version must have a metadata.yaml",
 	Source: "clusterctl client/repository/metadata_client.go, Get; provider contract, section Provider Repositories",
 	Why:    `clusterctl cannot use the version. If it is the newest one, "latest" and "clusterctl upgrade plan" fail for all versions.`,
 	Fix:    "Add metadata.yaml to the release; pre-releases need it as well.",
 	Yields: []string{"REPO018"},
-	Scope:  lint.ScopeRelease, Check: metadataMissing,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		if p.Release.Artifact(layouts.MetadataFile) == nil {
+			p.Report(lint.Finding{File: p.Release.Path, Message: "version " + p.Release.Version + " of " + p.Release.Provider.Label() + " has no " + layouts.MetadataFile}.
+				Because(view.AsFile(layouts.MetadataFile)))
+		}
+	},
 })
-
-func metadataMissing(p *lint.Pass) {
-	if p.Release.Artifact(layouts.MetadataFile) == nil {
-		p.Report(lint.Finding{File: p.Release.Path, Message: "version " + p.Release.Version + " of " + p.Release.Provider.Label() + " has no " + layouts.MetadataFile}.
-			Because(view.AsFile(layouts.MetadataFile)))
-	}
-}
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO004", Name: "components-missing", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -163,16 +155,14 @@ var _ = repositoryRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; api/v1alpha3/labels.go, ManifestLabel",
 	Why:    "clusterctl refuses the URL: the folder must be named after type and name of the provider.",
 	Fix:    "Use a name such as infrastructure-foo; the core provider is just cluster-api.",
-	Scope:  lint.ScopeRepository, Check: labelInvalid,
+	Scope:  lint.ScopeRepository, Check: func(p *lint.Pass) {
+		odd(p, p.Repository.Oddities, repo.OddLabel, lint.Off)
+		for _, provider := range p.Repository.Providers {
+			odd(p, provider.Oddities, repo.OddLabel, lint.Off)
+		}
+		reportURLs(p)
+	},
 })
-
-func labelInvalid(p *lint.Pass) {
-	odd(p, p.Repository.Oddities, repo.OddLabel, lint.Off)
-	for _, provider := range p.Repository.Providers {
-		odd(p, provider.Oddities, repo.OddLabel, lint.Off)
-	}
-	reportURLs(p)
-}
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO007", Name: "version-symlink", Severity: lint.Warning, Proof: lint.Clusterctl,

@@ -74,10 +74,7 @@ func links(o *manifest.Object, visit func(link)) {
 		}
 		kind, named := kindOf(field, !n.Is(yamldoc.Map))
 		given := n.Get("kind").Str()
-		group, _ := manifest.SplitAPIVersion(n.Get("apiVersion").Str())
-		if in := n.Get("apiGroup").Str(); in != "" {
-			group = in
-		}
+		group := manifest.GroupOf(n)
 		switch {
 		case n.Get("optional").Bool(), o.Group == view.RbacGroup && elsewhereIn(o.File, n.Get("namespace").Str()):
 		case !n.Is(yamldoc.Map):

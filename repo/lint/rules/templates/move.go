@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,18 +76,16 @@ var _ = moveRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/mover.go, getMoveSequence; kubernetes-sigs/cluster-api issue 8387",
 	Why:    `Machines are no longer managed after "clusterctl move": it moves an object only after all its owners, and silently leaves this one behind with everything it owns.`,
 	Fix:    "Remove the ownerReference, or label the owner with clusterctl.cluster.x-k8s.io/move-hierarchy if clusterctl knows its kind.",
-	Kinds:  rendered, Check: ownerLeft,
+	Kinds:  rendered, Check: func(p *lint.Pass) {
+		written(p, move.OwnerLeft, func(n *move.Node) {
+			message := "clusterctl move leaves this " + n.Kind + " behind"
+			if below := n.Below(); below > 0 {
+				message += fmt.Sprintf(", with %d objects that it owns", below)
+			}
+			p.On(n.Object, n.By.At, "%s: %s", message, n.Reason())
+		})
+	},
 })
-
-func ownerLeft(p *lint.Pass) {
-	written(p, move.OwnerLeft, func(n *move.Node) {
-		message := "clusterctl move leaves this " + n.Kind + " behind"
-		if below := n.Below(); below > 0 {
-			message += fmt.Sprintf(", with %d objects that it owns", below)
-		}
-		p.On(n.Object, n.By.At, "%s: %s", message, n.Reason())
-	})
-}
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE003", Name: "not-moved", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -128,10 +127,7 @@ func unowned(p *lint.Pass) {
 				if !own || n.Global || reason(n).Cause == move.NotOwned {
 					f.Severity = lint.Warning // the contract is about objects of providers, and what they own by name
 				}
-				first := reason(n).Object
-				if first == nil {
-					first = n.Object
-				}
+				first := cmp.Or(reason(n).Object, n.Object)
 				if reason(n).Cause == move.Unowned {
 					f = f.Because("owner of " + first.Name + " in " + p.File.Raw.Name) // two templates of one owner
 				}
@@ -234,14 +230,12 @@ var _ = moveRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/objectgraph.go, setTenants",
 	Why:    `"clusterctl move" silently leaves the owned objects behind and deletes them with their owner: the label clusterctl.cluster.x-k8s.io/move only covers the object itself.`,
 	Fix:    "Use the label clusterctl.cluster.x-k8s.io/move-hierarchy.",
-	Kinds:  rendered, Check: ownerAlone,
+	Kinds:  rendered, Check: func(p *lint.Pass) {
+		written(p, move.OwnerAlone, func(n *move.Node) {
+			p.On(n.Object, n.By.At, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
+		})
+	},
 })
-
-func ownerAlone(p *lint.Pass) {
-	written(p, move.OwnerAlone, func(n *move.Node) {
-		p.On(n.Object, n.By.At, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
-	})
-}
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE006", Name: "label-value-ignored", Severity: lint.Info, Proof: lint.Clusterctl,
@@ -249,20 +243,15 @@ var _ = moveRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/objectgraph.go, objMetaToNode and getDiscoveryTypes",
 	Why:    "clusterctl moves the object regardless of the value, because only the presence of the label counts.",
 	Fix:    "Remove the label.",
-	Check:  view.EachObject(labelSaysNo),
-})
-
-func labelSaysNo(p *lint.Pass, o *manifest.Object) {
-	labels := o.Get("metadata", "labels")
-	if labels == nil {
-		return
-	}
-	for _, label := range moveLabels {
-		if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text())) {
-			p.On(o, value, "the label %s moves the %s regardless of its value", label, moved(o))
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		labels := o.Get("metadata", "labels")
+		for _, label := range moveLabels {
+			if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text())) {
+				p.On(o, value, "the label %s moves the %s regardless of its value", label, moved(o))
+			}
 		}
-	}
-}
+	}),
+})
 
 // moved says what a label on an object moves.
 func moved(o *manifest.Object) string {
@@ -319,21 +308,19 @@ var _ = moveRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Move; clusterctl client/cluster/mover.go, waitReadyForMove",
 	Why:    `"clusterctl move" pauses the Clusters, waits about two minutes for the annotation to disappear, and fails.`,
 	Fix:    "Remove the annotation. A controller that needs time sets it at run time, and removes it when the Cluster is paused.",
-	Kinds:  rendered, Check: view.EachObject(blockMove),
+	Kinds:  rendered, Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		at := o.Get("metadata", "annotations", move.BlockMoveAnnotation)
+		if at == nil || move.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == move.Ignored {
+			return
+		}
+		f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed",
+			move.BlockMoveAnnotation, o.Kind)
+		if move.Foreign(o.Group, o.Kind) {
+			f.Severity = lint.Warning // the controller of the provider may do that
+		}
+		p.Report(f)
+	}),
 })
-
-func blockMove(p *lint.Pass, o *manifest.Object) {
-	at := o.Get("metadata", "annotations", move.BlockMoveAnnotation)
-	if at == nil || move.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == move.Ignored {
-		return
-	}
-	f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed",
-		move.BlockMoveAnnotation, o.Kind)
-	if move.Foreign(o.Group, o.Kind) {
-		f.Severity = lint.Warning // the controller of the provider may do that
-	}
-	p.Report(f)
-}
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE010", Name: "owner-cycle", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -341,23 +328,21 @@ var _ = moveRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/mover.go, getMoveSequence",
 	Why:    `"clusterctl move" silently leaves all these objects behind, with everything they own, because each waits for another.`,
 	Fix:    "Remove the ownerReference of an object that moves without it, such as one with a move label.",
-	Kinds:  rendered, Check: ownerCycle,
+	Kinds:  rendered, Check: func(p *lint.Pass) {
+		seen := map[*move.Node]bool{}
+		written(p, move.Cycle, func(first *move.Node) {
+			if seen[first] {
+				return
+			}
+			names := []string{first.String()}
+			for n := first; !seen[n]; n = n.By.From {
+				seen[n] = true
+				names = append(names, n.By.From.String())
+			}
+			p.On(first.Object, first.By.At, "the owners form a cycle: %s", strings.Join(names, ", owned by "))
+		})
+	},
 })
-
-func ownerCycle(p *lint.Pass) {
-	seen := map[*move.Node]bool{}
-	written(p, move.Cycle, func(first *move.Node) {
-		if seen[first] {
-			return
-		}
-		names := []string{first.String()}
-		for n := first; !seen[n]; n = n.By.From {
-			seen[n] = true
-			names = append(names, n.By.From.String())
-		}
-		p.On(first.Object, first.By.At, "the owners form a cycle: %s", strings.Join(names, ", owned by "))
-	})
-}
 
 var _ = moveRules.Add(lint.Rule{
 	ID: "MOVE011", Name: "identity-hierarchy", Severity: lint.Warning, Proof: lint.Clusterctl,

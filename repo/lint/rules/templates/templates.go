@@ -11,7 +11,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/renamed"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -172,21 +171,19 @@ var _ = templateRules.Add(lint.Rule{
 	Why:    `"clusterctl generate cluster" without --flavor fails, because it requests cluster-template.yaml.`,
 	Fix:    "Publish the template that most users need as cluster-template.yaml.",
 	Yields: []string{"REPO018", "TPL001"},
-	Scope:  lint.ScopeRelease, Check: defaultTemplate,
+	Scope:  lint.ScopeRelease, Check: func(p *lint.Pass) {
+		if p.Release.Provider.Type != layouts.Infrastructure || p.Release.Release.Artifact(layouts.TemplateFile("")) != nil {
+			return
+		}
+		switch list := p.Release.OfKind(layouts.ClusterTemplate); {
+		case len(list) > 0:
+			p.Report(lint.Finding{File: p.Release.Path, Message: fmt.Sprintf("the release has templates for flavors, such as %s, but no %s",
+				list[0].Artifact.Name, layouts.TemplateFile(""))}.Because(view.AsFile(layouts.TemplateFile(""))))
+		case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
+			p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
+		}
+	},
 })
-
-func defaultTemplate(p *lint.Pass) {
-	if p.Release.Provider.Type != layouts.Infrastructure || p.Release.Release.Artifact(layouts.TemplateFile("")) != nil {
-		return
-	}
-	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
-	case len(list) > 0:
-		p.Report(lint.Finding{File: p.Release.Path, Message: fmt.Sprintf("the release has templates for flavors, such as %s, but no %s",
-			list[0].Artifact.Name, layouts.TemplateFile(""))}.Because(view.AsFile(layouts.TemplateFile(""))))
-	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
-		p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
-	}
-}
 
 // meantAsTemplate reports whether a file has the name of a template but for a
 // mistake, which TPL001 is about.
@@ -510,40 +507,18 @@ func severalNamespaces(p *lint.Pass) {
 	}
 	var first *manifest.Object // that counts: without a namespace, in the target namespace, or in any
 	var own string
-	type place struct {
-		at     *manifest.Object
-		others int
-	}
-	var spelled []string
-	in := map[string]*place{}
 	for _, o := range p.File.Objects() {
-		space, ok := namespaceOf(o)
-		if !ok || space == "" && (o.Kind == "" || o.Name == "") { // YAML007 reports it
-			continue
-		}
-		if first == nil || space == "" && (own != "" || o.Kind == "Cluster") { // other kinds may be cluster-wide
+		// Other kinds than Cluster may be cluster-wide.
+		if space, ok := namespaceOf(o); ok && named(o, space) && (first == nil || space == "" && (own != "" || o.Kind == view.ClusterKind)) {
 			first, own = o, space
 		}
-		if in[space] == nil {
-			in[space] = &place{at: o, others: -1}
-			spelled = append(spelled, space)
-		}
-		in[space].others++
 	}
-	for _, space := range spelled {
-		if space == own {
-			continue
+	for _, o := range p.File.Objects() {
+		if space, ok := namespaceOf(o); ok && named(o, space) && space != own {
+			f := lint.On(o, o.Get("metadata", "namespace"), "the namespace is %s here, but %s for %s; clusterctl puts all objects into one namespace, kubectl does not",
+				space, cmp.Or(own, "the target namespace"), cmp.Or(strings.TrimSpace(first.Kind+" "+view.Spelling(first, first.Get("metadata", "name"))), "another object"))
+			p.Report(f.Because(p.Rule.ID + p.File.Raw.Name + space))
 		}
-		o, target := in[space].at, own
-		if own == "" {
-			target = "the target namespace"
-		}
-		more := ""
-		if n := in[space].others; n > 0 {
-			more = " and for " + phrase.Count(n, "other")
-		}
-		p.On(o, o.Get("metadata", "namespace"), "the namespace is %s here%s, but %s for %s; clusterctl puts all objects into one namespace, kubectl does not",
-			space, more, target, cmp.Or(strings.TrimSpace(first.Kind+" "+view.Spelling(first, first.Get("metadata", "name"))), "another object"))
 	}
 	index := lint.NewIndex(p.File.Objects())
 	references(p.File, func(r objectRef) {
@@ -554,6 +529,9 @@ func severalNamespaces(p *lint.Pass) {
 		p.Report(lint.At(r.object.File, r.object.Doc, n, "the reference keeps namespace %s, although clusterctl may move %s %s to another", n.Text(), r.kind, r.name.Text()).As(lint.Warning)) // Cluster API no longer reads it
 	})
 }
+
+// named reports whether an object in a namespace says what it is; YAML007 reports one that does not.
+func named(o *manifest.Object, space string) bool { return space != "" || o.Kind != "" && o.Name != "" }
 
 // namespaceOf returns the namespace of an object as the file writes it: "" for the target
 // namespace. It is not ok for cluster-wide objects, and if users choose the namespace.
@@ -629,10 +607,7 @@ func references(f *lint.File, visit func(objectRef)) {
 }
 
 func refer(o *manifest.Object, field string, n *yamldoc.Node) (objectRef, bool) {
-	r := objectRef{object: o, node: n, field: field, name: n.Get("name"), kind: n.Get("kind").Str(), group: n.Get("apiGroup").Str()}
-	if r.group == "" {
-		r.group, _ = manifest.SplitAPIVersion(n.Get("apiVersion").Str())
-	}
+	r := objectRef{object: o, node: n, field: field, name: n.Get("name"), kind: n.Get("kind").Str(), group: manifest.GroupOf(n)}
 	return r, r.name.Str() != "" && r.kind != "" && r.group != ""
 }
 
@@ -763,23 +738,21 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate; api/core/v1beta1 and v1beta2, Cluster.GetClassKey",
 	Why:    "clusterctl refuses the template: it reads an empty class name and requests a file clusterclass-.yaml.",
 	Fix:    "Write spec.topology.classRef.name in a v1beta2 Cluster, or spec.topology.class in a v1beta1 Cluster.",
-	Kinds:  templates, Check: classNameMissing,
-})
-
-func classNameMissing(p *lint.Pass) {
-	for _, o := range clusters(p.File) {
-		field := "spec.topology." + strings.Join(className(o.Version), ".")
-		switch n, other := classOf(o), otherClassName(o); {
-		case !classless(o):
-		case other != nil:
-			p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl reads an empty name", o.Version, field)
-		case n != nil:
-			p.On(o, n, "the class name is empty")
-		default:
-			p.Report(lint.On(o, o.Get("spec", "topology"), "the topology has no %s", field).Because(view.FieldOf(o, field)))
+	Kinds:  templates, Check: func(p *lint.Pass) {
+		for _, o := range clusters(p.File) {
+			field := "spec.topology." + strings.Join(className(o.Version), ".")
+			switch n, other := classOf(o), otherClassName(o); {
+			case !classless(o):
+			case other != nil:
+				p.On(o, other, "a Cluster of %s names its class in %s, so clusterctl reads an empty name", o.Version, field)
+			case n != nil:
+				p.On(o, n, "the class name is empty")
+			default:
+				p.Report(lint.On(o, o.Get("spec", "topology"), "the topology has no %s", field).Because(view.FieldOf(o, field)))
+			}
 		}
-	}
-}
+	},
+})
 
 // classless reports whether clusterctl sees a topology without a class in a
 // Cluster.
@@ -845,13 +818,10 @@ func classFileMissing(p *lint.Pass) {
 // classElsewhere returns the file that holds a class, or nil.
 func classElsewhere(p *lint.Pass, name string) *lint.File {
 	for _, f := range p.Release.WithClasses() {
-		if !slices.Contains(rendered, f.Kind) {
-			continue
-		}
-		for _, o := range f.Objects() {
-			if o.Is(view.CoreGroup, view.ClassKind) && o.Name == name {
-				return f
-			}
+		if slices.Contains(rendered, f.Kind) && slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
+			return o.Is(view.CoreGroup, view.ClassKind) && o.Name == name
+		}) {
+			return f
 		}
 	}
 	return nil
@@ -863,23 +833,21 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "Tools that refuse duplicates fail, because clusterctl prints the class and its templates once for each Cluster.",
 	Fix:    "Put the Clusters into different templates.",
-	Kinds:  templates, Check: classTwice,
+	Kinds:  templates, Check: func(p *lint.Pass) {
+		seen := map[string]*manifest.Object{}
+		for _, o := range clusters(p.File) {
+			n := classOf(o)
+			if n.Str() == "" {
+				continue
+			}
+			if first := seen[n.Text()]; first != nil {
+				p.On(o, n, "Cluster %s also uses class %s, so clusterctl prints the class twice", first.Name, n.Text())
+				continue
+			}
+			seen[n.Text()] = o
+		}
+	},
 })
-
-func classTwice(p *lint.Pass) {
-	seen := map[string]*manifest.Object{}
-	for _, o := range clusters(p.File) {
-		n := classOf(o)
-		if n.Str() == "" {
-			continue
-		}
-		if first := seen[n.Text()]; first != nil {
-			p.On(o, n, "Cluster %s also uses class %s, so clusterctl prints the class twice", first.Name, n.Text())
-			continue
-		}
-		seen[n.Text()] = o
-	}
-}
 
 // builtIn are the kinds of Cluster API and its kubeadm providers, all of which its
 // supported releases serve in the same versions.
@@ -1009,23 +977,18 @@ func serverFields(p *lint.Pass, o *manifest.Object) {
 	meta := o.Get("metadata")
 	for _, row := range serverOwned {
 		if n := meta.Get(row.field); !view.Blank(n) && !view.Open(o, n) {
-			f := lint.On(o, meta.Field(row.field).Key(), "%s", row.message)
-			f.Severity = row.severity
-			p.Report(f)
+			p.Report(lint.On(o, meta.Field(row.field).Key(), "%s", row.message).As(row.severity))
 		}
 	}
 	for _, owner := range meta.Get("ownerReferences").List() {
-		f := lint.On(o, owner, "the owner has no uid, which the API server refuses and a template cannot know")
-		if uid := owner.Get("uid"); !view.Blank(uid) {
-			f = lint.On(o, uid, "the uid belongs to an object elsewhere, so the garbage collector deletes the %s", o.Kind)
-			f.Severity = lint.Warning
+		if uid := owner.Get("uid"); view.Blank(uid) {
+			p.On(o, owner, "the owner has no uid, which the API server refuses and a template cannot know")
+		} else {
+			p.Report(lint.On(o, uid, "the uid belongs to an object elsewhere, so the garbage collector deletes the %s", o.Kind).As(lint.Warning))
 		}
-		p.Report(f)
 	}
 	if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
-		f := lint.On(o, status.Key(), "the status is that of another object, and the API server drops it")
-		f.Severity = lint.Warning
-		p.Report(f)
+		p.Report(lint.On(o, status.Key(), "the status is that of another object, and the API server drops it").As(lint.Warning))
 	}
 }
 
@@ -1038,15 +1001,7 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  view.Substituted, Check: objectSchema,
 })
 
-func objectSchema(p *lint.Pass) {
-	templates := view.ClassTemplates(p.File)
-	checker := crd.Checker{Received: true}
-	for _, o := range p.File.Objects() {
-		if !templates[o] {
-			view.ReportViolations(p, o, view.MisfitsDefinition(&checker, p.Release, o), nil)
-		}
-	}
-}
+func objectSchema(p *lint.Pass) { view.MatchDefinitions(p, false) }
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL016", Name: "old-contract", Severity: lint.Info, Proof: lint.Contract,

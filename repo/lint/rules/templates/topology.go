@@ -246,23 +246,19 @@ var _ = topologyRules.Add(lint.Rule{
 	Why:    "The Cluster API webhook refuses a Cluster with neither. With a topology, Cluster API sets the references.",
 	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef with the objects that they name.",
 	Yields: []string{"TOP001"},
-	Kinds:  rendered, Check: perCluster(clusterWithoutSpec),
+	Kinds:  rendered, Check: perCluster(func(p *lint.Pass, o *manifest.Object) {
+		spec := o.Get("spec")
+		topology := !view.Blank(spec.Get("topology"))
+		explicit := cmp.Or(spec.Field("infrastructureRef"), spec.Field("controlPlaneRef"))
+		switch {
+		case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
+			p.Report(lint.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references").Because(
+				view.FieldOf(o, "spec.topology"), view.FieldOf(o, "spec.infrastructureRef"), view.FieldOf(o, "spec.controlPlaneRef")))
+		case topology && explicit != nil && !view.Blank(explicit.Value):
+			p.Report(lint.On(o, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name).As(lint.Warning))
+		}
+	}),
 })
-
-func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
-	spec := o.Get("spec")
-	topology := !view.Blank(spec.Get("topology"))
-	explicit := cmp.Or(spec.Field("infrastructureRef"), spec.Field("controlPlaneRef"))
-	switch {
-	case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
-		p.Report(lint.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references").Because(
-			view.FieldOf(o, "spec.topology"), view.FieldOf(o, "spec.infrastructureRef"), view.FieldOf(o, "spec.controlPlaneRef")))
-	case topology && explicit != nil && !view.Blank(explicit.Value):
-		f := lint.On(o, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name)
-		f.Severity = lint.Warning
-		p.Report(f)
-	}
-}
 
 // version returns the version of the topology as Cluster API completes it; not ok
 // if it is up to the user.
@@ -277,18 +273,16 @@ var _ = topologyRules.Add(lint.Rule{
 	Source: clusterAdmission + ", validateTopology",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write a version with three numbers, for example v1.34.0.",
-	Kinds:  rendered, Check: perTopology(topologyVersion),
+	Kinds:  rendered, Check: perTopology(func(p *lint.Pass, t *topology) {
+		n, text, ok := t.version()
+		if !ok {
+			return
+		}
+		if _, err := semver.Parse(text[1:]); err != nil {
+			p.On(t.Object, n, "%s is not a version: %v", n.Text(), err)
+		}
+	}),
 })
-
-func topologyVersion(p *lint.Pass, t *topology) {
-	n, text, ok := t.version()
-	if !ok {
-		return
-	}
-	if _, err := semver.Parse(text[1:]); err != nil {
-		p.On(t.Object, n, "%s is not a version: %v", n.Text(), err)
-	}
-}
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP005", Name: "topology-version-of-class", Severity: lint.Error, Proof: lint.APIServer,
@@ -417,12 +411,8 @@ func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
 	}
 	set := map[string]bool{}
 	t.values(list, func(name, _ *yamldoc.Node, _ *clusterclass.Variable) { set[name.Text()] = true })
-	var unset []string
-	for _, v := range t.class.Variables() {
-		if !set[v.Name] {
-			unset = append(unset, v.Name)
-		}
-	}
+	names := phrase.List(t.class.Variables(), func(v clusterclass.Variable) string { return v.Name })
+	unset := phrase.Only(names, func(name string) bool { return !set[name] })
 	t.values(list, func(name, _ *yamldoc.Node, definition *clusterclass.Variable) {
 		if definition != nil {
 			return
@@ -445,19 +435,16 @@ var _ = topologyRules.Add(lint.Rule{
 	Kinds:  rendered, Check: perTopology(variableValue),
 })
 
-func variableValue(p *lint.Pass, t *topology) {
-	t.values(t.node.Get("variables"), func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
-		checkValue(p, t, value, definition)
-	})
-}
+func variableValue(p *lint.Pass, t *topology) { checkValues(p, t, t.node.Get("variables")) }
 
-// checkValue compares the value of a variable with its definition.
-func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clusterclass.Variable) {
-	if definition == nil || value == nil || value.Kind == yamldoc.Null && definition.Default() != nil {
-		return
-	}
+// checkValues compares the values in a list with the definitions of their variables.
+func checkValues(p *lint.Pass, t *topology, list *yamldoc.Node) {
 	checker := crd.Checker{Filled: true}
-	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name), func(crd.Violation) []string { return nil })
+	t.values(list, func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
+		if definition != nil && value != nil && (value.Kind != yamldoc.Null || definition.Default() == nil) {
+			view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name), nil)
+		}
+	})
 }
 
 var _ = topologyRules.Add(lint.Rule{
@@ -466,18 +453,14 @@ var _ = topologyRules.Add(lint.Rule{
 	Source: "cluster-api internal/topology/variables, ValidateControlPlaneVariables and ValidateMachineVariables",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the name or the value.",
-	Kinds:  rendered, Check: perTopology(variableOverride),
+	Kinds:  rendered, Check: perTopology(func(p *lint.Pass, t *topology) {
+		for _, part := range t.parts() {
+			list := part.Get("variables", "overrides")
+			reportUnknown(p, t, list)
+			checkValues(p, t, list)
+		}
+	}),
 })
-
-func variableOverride(p *lint.Pass, t *topology) {
-	for _, part := range t.parts() {
-		list := part.Get("variables", "overrides")
-		reportUnknown(p, t, list)
-		t.values(list, func(_, value *yamldoc.Node, definition *clusterclass.Variable) {
-			checkValue(p, t, value, definition)
-		})
-	}
-}
 
 // limitProblem returns what is wrong with a number or percentage, "" if nothing
 // is or if it has another type.
@@ -510,22 +493,20 @@ var _ = topologyRules.Add(lint.Rule{
 	Source: clusterAdmission + ", validateAutoscalerAnnotationsForCluster",
 	Why:    "The Cluster API webhook refuses the Cluster, because the autoscaler and the topology would both set the number. The webhook of MachineDeployments refuses sizes that are not integers.",
 	Fix:    "Remove replicas, or the annotations.",
-	Kinds:  rendered, Check: perTopology(replicasAndAutoscaler),
-})
-
-func replicasAndAutoscaler(p *lint.Pass, t *topology) {
-	for _, w := range t.workers() {
-		n := w.node.Get("replicas")
-		sizes(w.node.Get("metadata"), view.Failure{Pass: p, Object: t.Object, Value: w.node})
-		switch {
-		case w.pool || n == nil || n.Is(yamldoc.Null):
-		case autoscaled(w.node.Get("metadata")) != nil:
-			p.On(t.Object, n, "these workers have both replicas and annotations of the autoscaler")
-		case w.class != nil && autoscaled(cmp.Or(w.class.Node.Get("template", "metadata"), w.class.Node.Get("metadata"))) != nil:
-			p.On(t.Object, n, "class %s sets annotations of the autoscaler for these workers", t.class.Name())
+	Kinds:  rendered, Check: perTopology(func(p *lint.Pass, t *topology) {
+		for _, w := range t.workers() {
+			n := w.node.Get("replicas")
+			sizes(w.node.Get("metadata"), view.Failure{Pass: p, Object: t.Object, Value: w.node})
+			switch {
+			case w.pool || n == nil || n.Is(yamldoc.Null):
+			case autoscaled(w.node.Get("metadata")) != nil:
+				p.On(t.Object, n, "these workers have both replicas and annotations of the autoscaler")
+			case w.class != nil && autoscaled(cmp.Or(w.class.Node.Get("template", "metadata"), w.class.Node.Get("metadata"))) != nil:
+				p.On(t.Object, n, "class %s sets annotations of the autoscaler for these workers", t.class.Name())
+			}
 		}
-	}
-}
+	}),
+})
 
 // sizes judges the annotations of the autoscaler, which wants two integers, the largest no
 // smaller than the other.
@@ -545,59 +526,49 @@ func sizes(metadata *yamldoc.Node, fail view.Failure) {
 	}
 }
 
-var _ = topologyRules.Add(lint.Rule{
+var _ = topologyRules.AddAll(lint.Rule{
 	ID: "TOP014", Name: "cluster-name", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "The name of a Cluster must be a valid label value",
 	Source: clusterAdmission + ", validate",
 	Why:    "The Cluster API webhook refuses the Cluster: its name becomes a label of all objects, with at most 63 characters.",
 	Fix:    "Shorten the name.",
-	Kinds:  rendered, Check: perCluster(clusterNameValue),
-})
-
-func clusterNameValue(p *lint.Pass, o *manifest.Object) {
-	n := o.Get("metadata", "name")
-	if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 {
-		view.Judge(p, o, n, func(n *yamldoc.Node) bool {
-			return n.Is(yamldoc.String) && len(validation.IsValidLabelValue(n.Text())) == 0
-		}, func(value string) lint.Finding {
-			return lint.On(o, n, "%q is not a valid label value: %s", value, problems[0])
-		})
-	}
-}
-
-var _ = topologyRules.Add(lint.Rule{
+	Kinds:  rendered, Check: perCluster(func(p *lint.Pass, o *manifest.Object) {
+		n := o.Get("metadata", "name")
+		if problems := validation.IsValidLabelValue(n.Str()); len(problems) > 0 {
+			view.Judge(p, o, n, func(n *yamldoc.Node) bool {
+				return n.Is(yamldoc.String) && len(validation.IsValidLabelValue(n.Text())) == 0
+			}, func(value string) lint.Finding {
+				return lint.On(o, n, "%q is not a valid label value: %s", value, problems[0])
+			})
+		}
+	}),
+}, lint.Rule{
 	ID: "TOP015", Name: "cluster-network", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Networks of a Cluster must be in CIDR notation",
 	Source: clusterAdmission + ", validateCIDRBlocks",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write an address, a slash and the prefix length, for example 10.0.0.0/16.",
-	Kinds:  rendered, Check: perCluster(clusterNetwork),
-})
-
-func clusterNetwork(p *lint.Pass, o *manifest.Object) {
-	for _, of := range []string{"pods", "services"} {
-		for _, n := range o.Get("spec", "clusterNetwork", of, "cidrBlocks").List() {
-			if _, _, err := net.ParseCIDR(n.Str()); err != nil && n.Is(yamldoc.String) {
-				view.Failure{Pass: p, Object: o, Value: n}.Says("%q is not in CIDR notation", n.Text())
+	Kinds:  rendered, Check: perCluster(func(p *lint.Pass, o *manifest.Object) {
+		for _, of := range []string{"pods", "services"} {
+			for _, n := range o.Get("spec", "clusterNetwork", of, "cidrBlocks").List() {
+				if _, _, err := net.ParseCIDR(n.Str()); err != nil && n.Is(yamldoc.String) {
+					view.Failure{Pass: p, Object: o, Value: n}.Says("%q is not in CIDR notation", n.Text())
+				}
 			}
 		}
-	}
-}
-
-var _ = topologyRules.Add(lint.Rule{
+	}),
+}, lint.Rule{
 	ID: "TOP021", Name: "topology-metadata", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Labels and annotations in a topology must be valid",
 	Source: clusterAdmission + ", validateTopologyMetadata",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the key or the value.",
-	Kinds:  rendered, Check: perTopology(topologyMetadata),
+	Kinds:  rendered, Check: perTopology(func(p *lint.Pass, t *topology) {
+		for _, part := range t.parts() {
+			view.JudgeMetadata(p, t.Object, part.Get("metadata"))
+		}
+	}),
 })
-
-func topologyMetadata(p *lint.Pass, t *topology) {
-	for _, part := range t.parts() {
-		view.JudgeMetadata(p, t.Object, part.Get("metadata"))
-	}
-}
 
 // concurrency says how many workers are upgraded at a time.
 const concurrency = "topology.cluster.x-k8s.io/upgrade-concurrency"
@@ -608,15 +579,13 @@ var _ = topologyRules.Add(lint.Rule{
 	Source: clusterAdmission + ", validateTopology",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write an integer of 1 or more, in quotes.",
-	Kinds:  rendered, Check: perTopology(upgradeConcurrency),
+	Kinds:  rendered, Check: perTopology(func(p *lint.Pass, t *topology) {
+		n := t.Get("metadata", "annotations", concurrency)
+		if v, err := strconv.Atoi(n.Str()); n.Is(yamldoc.String) && (err != nil || v < 1) {
+			view.Failure{Pass: p, Object: t.Object, Value: n}.Says("%q is not an integer of 1 or more", n.Text())
+		}
+	}),
 })
-
-func upgradeConcurrency(p *lint.Pass, t *topology) {
-	n := t.Get("metadata", "annotations", concurrency)
-	if v, err := strconv.Atoi(n.Str()); n.Is(yamldoc.String) && (err != nil || v < 1) {
-		view.Failure{Pass: p, Object: t.Object, Value: n}.Says("%q is not an integer of 1 or more", n.Text())
-	}
-}
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP023", Name: "topology-taints", Severity: lint.Error, Proof: lint.APIServer,
@@ -624,19 +593,17 @@ var _ = topologyRules.Add(lint.Rule{
 	Source: "cluster-api internal/util/taints, ValidateMachineTaints",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Use another key.",
-	Kinds:  rendered, Check: perTopology(topologyTaints),
-})
-
-func topologyTaints(p *lint.Pass, t *topology) {
-	for _, part := range t.parts() {
-		for _, taint := range part.Get("taints").List() {
-			n := taint.Get("key")
-			if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" {
-				view.Failure{Pass: p, Object: t.Object, Value: n}.Says("taint %q %s", n.Text(), problem)
+	Kinds:  rendered, Check: perTopology(func(p *lint.Pass, t *topology) {
+		for _, part := range t.parts() {
+			for _, taint := range part.Get("taints").List() {
+				n := taint.Get("key")
+				if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" {
+					view.Failure{Pass: p, Object: t.Object, Value: n}.Says("taint %q %s", n.Text(), problem)
+				}
 			}
 		}
-	}
-}
+	}),
+})
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP024", Name: "topology-rollout", Severity: lint.Error, Proof: lint.APIServer,

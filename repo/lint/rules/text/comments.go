@@ -23,25 +23,23 @@ var _ = commentRules.Add(lint.Rule{
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment has no effect. Without a reason, readers cannot tell whether it is still needed.",
 	Fix:    "Write # " + lint.IgnoreMark + " RULE followed by the reason, or remove the comment.",
-	Scope:  lint.ScopeComments, Check: ignoreComment,
-})
-
-func ignoreComment(p *lint.Pass) {
-	for _, i := range p.Ignores {
-		if len(i.Rules) == 0 {
-			onComment(p, i, "the comment names no rule")
-			continue
-		}
-		for _, id := range i.Rules {
-			if !p.Known(lint.NormalizeID(id)) {
-				onComment(p, i, "the comment names the unknown rule "+id)
+	Scope:  lint.ScopeComments, Check: func(p *lint.Pass) {
+		for _, i := range p.Ignores {
+			if len(i.Rules) == 0 {
+				onComment(p, i, "the comment names no rule")
+				continue
+			}
+			for _, id := range i.Rules {
+				if !p.Known(lint.NormalizeID(id)) {
+					onComment(p, i, "the comment names the unknown rule "+id)
+				}
+			}
+			if i.Reason == "" {
+				onComment(p, i, "the comment does not say why "+strings.Join(i.Rules, ", ")+" does not matter here")
 			}
 		}
-		if i.Reason == "" {
-			onComment(p, i, "the comment does not say why "+strings.Join(i.Rules, ", ")+" does not matter here")
-		}
-	}
-}
+	},
+})
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT002", Name: "ignore-unused", Severity: lint.Warning, Proof: lint.Practice,
@@ -49,18 +47,16 @@ var _ = commentRules.Add(lint.Rule{
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment no longer suppresses a finding here, but it would hide the next one.",
 	Fix:    "Remove the rule from the comment, or the whole comment.",
-	Scope:  lint.ScopeComments, Check: ignoreUnused,
-})
-
-func ignoreUnused(p *lint.Pass) {
-	for _, i := range p.Ignores {
-		for _, id := range i.Rules {
-			if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
-				onComment(p, i, "the comment suppresses no finding of "+id+" here")
+	Scope:  lint.ScopeComments, Check: func(p *lint.Pass) {
+		for _, i := range p.Ignores {
+			for _, id := range i.Rules {
+				if id := lint.NormalizeID(id); i.Reason != "" && p.Known(id) && p.Ran(id) && !i.Used(id) {
+					onComment(p, i, "the comment suppresses no finding of "+id+" here")
+				}
 			}
 		}
-	}
-}
+	},
+})
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT003", Name: "source-builds", Severity: lint.Error, Proof: lint.Contract,

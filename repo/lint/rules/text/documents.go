@@ -136,90 +136,78 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "clusterctl util/yaml/yaml.go, ToUnstructured",
 	Why:    "clusterctl refuses the whole file, with a message that prints the document instead of a line number.",
 	Fix:    "Write every document as a mapping with apiVersion, kind and metadata.",
-	Check:  documentParses,
+	Check: func(p *lint.Pass) {
+		reportCauses(p)
+		s := p.File.Docs()
+		if s == nil {
+			return
+		}
+		others := sync.OnceValue(func() []*yamldoc.Stream { return view.OtherSamples(p.File) })
+		for i, d := range s.Docs {
+			if d.Err != nil || d.Root.Is(yamldoc.Map) || endsInNUL(p.File, i) {
+				continue
+			}
+			if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
+				continue // its value may be a mapping
+			}
+			p.Node(d, d.Root, "document %d of the file is %s, not a mapping", d.Index, d.Root.Kind.Noun())
+		}
+	},
 })
 
-func documentParses(p *lint.Pass) {
-	reportCauses(p)
-	s := p.File.Docs()
-	if s == nil {
-		return
-	}
-	others := sync.OnceValue(func() []*yamldoc.Stream { return view.OtherSamples(p.File) })
-	for i, d := range s.Docs {
-		if d.Err != nil || d.Root.Is(yamldoc.Map) || endsInNUL(p.File, i) {
-			continue
-		}
-		if _, ok := p.File.Variable(d, d.Root); ok && readable(others(), len(s.Docs), i) {
-			continue // its value may be a mapping
-		}
-		p.Node(d, d.Root, "document %d of the file is %s, not a mapping", d.Index, d.Root.Kind.Noun())
-	}
-}
-
-var _ = documentRules.Add(lint.Rule{
+var _ = documentRules.AddAll(lint.Rule{
 	ID: "YAML002", Name: "separator-line", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "Lines that begin with --- must not contain anything else",
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader",
 	Why:    "clusterctl splits the file at this line, even inside a quoted string. Only spaces or a comment may follow the dashes.",
 	Fix:    "Move the text after the dashes to the next line, or indent the line if it is not a separator.",
-	Check:  separatorLine,
-})
-
-func separatorLine(p *lint.Pass) {
-	if s := p.File.Docs(); s != nil && s.Err != nil {
-		text := s.Err.Err.Error()
-		var split *yamldoc.SplitError
-		if errors.As(s.Err.Err, &split) {
-			text = split.Text
-			if split.TooMany {
-				p.Report(view.AtPos(p.File, s.Err.Pos, split.Error()))
-				return
+	Check: func(p *lint.Pass) {
+		if s := p.File.Docs(); s != nil && s.Err != nil {
+			text := s.Err.Err.Error()
+			var split *yamldoc.SplitError
+			if errors.As(s.Err.Err, &split) {
+				text = split.Text
+				if split.TooMany {
+					p.Report(view.AtPos(p.File, s.Err.Pos, split.Error()))
+					return
+				}
 			}
+			p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short(text)))
 		}
-		p.Report(view.AtPos(p.File, s.Err.Pos, "text follows the separator ---: "+short(text)))
-	}
-}
-
-var _ = documentRules.Add(lint.Rule{
+	},
+}, lint.Rule{
 	ID: "YAML016", Name: "document-lost", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "A document must begin after a line feed and a separator line",
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader; sigs.k8s.io/yaml, Unmarshal",
 	Why:    "clusterctl silently drops the objects that follow: it splits files at line feeds only, and reads only one document of each part.",
 	Fix:    "End the lines with a line feed, and put --- on its own line between documents.",
-	Check:  documentLost,
-})
-
-func documentLost(p *lint.Pass) {
-	if s := p.File.Docs(); s != nil {
-		for _, pos := range s.Lost {
-			p.Report(view.AtPos(p.File, pos, "clusterctl drops everything from here to the next line with ---, because it reads only one document of each part"))
+	Check: func(p *lint.Pass) {
+		if s := p.File.Docs(); s != nil {
+			for _, pos := range s.Lost {
+				p.Report(view.AtPos(p.File, pos, "clusterctl drops everything from here to the next line with ---, because it reads only one document of each part"))
+			}
 		}
-	}
-}
-
-var _ = documentRules.Add(lint.Rule{
+	},
+}, lint.Rule{
 	ID: "YAML003", Name: "duplicate-key", Severity: lint.Warning, Proof: lint.Clusterctl,
 	Title:  "A mapping should not have duplicate keys",
 	Source: "sigs.k8s.io/yaml, Unmarshal",
 	Why:    "clusterctl uses the last entry and silently drops the others.",
 	Fix:    "Merge the entries, or remove the wrong one.",
-	Check:  duplicateKey,
-})
-
-func duplicateKey(p *lint.Pass) {
-	view.Objects(p.File, func(d *yamldoc.Document) {
-		view.Each(d.Root, func(n *yamldoc.Node) {
-			view.Repeated(n, func(first, again *yamldoc.Field) {
-				f := lint.At(p.File, d, again.Key(), "the key %q is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
-				if n == d.Root {
-					f = f.Because(view.Document(p.File, d)) // two documents without a line between them
-				}
-				p.Report(f)
+	Check: func(p *lint.Pass) {
+		view.Objects(p.File, func(d *yamldoc.Document) {
+			view.Each(d.Root, func(n *yamldoc.Node) {
+				view.Repeated(n, func(first, again *yamldoc.Field) {
+					f := lint.At(p.File, d, again.Key(), "the key %q is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+					if n == d.Root {
+						f = f.Because(view.Document(p.File, d)) // two documents without a line between them
+					}
+					p.Report(f)
+				})
 			})
 		})
-	})
-}
+	},
+})
 
 // maybeTyped are the plain scalars that might be no text.
 var maybeTyped = phrase.Pattern(`^[-+.]?[0-9]|^(?i:y|n|yes|no|on|off)$`)
@@ -431,14 +419,12 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, addCommonLabels and fixTargetNamespace",
 	Why:    "Users lose the items on delete, upgrade and move, because clusterctl adds neither namespace nor labels nor image overrides to them.",
 	Fix:    "Make every item a separate document.",
-	Check:  view.EachObject(listObject),
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		if o.IsList() {
+			p.On(o, o.Get("kind"), "clusterctl treats this %s with %s as one object", o.Kind, phrase.Count(len(o.Get("items").List()), "item"))
+		}
+	}),
 })
-
-func listObject(p *lint.Pass, o *manifest.Object) {
-	if o.IsList() {
-		p.On(o, o.Get("kind"), "clusterctl treats this %s with %s as one object", o.Kind, phrase.Count(len(o.Get("items").List()), "item"))
-	}
-}
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML009", Name: "label-values", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -446,25 +432,23 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, addCommonLabels; apimachinery unstructured, GetLabels",
 	Why:    "Selectors no longer match: clusterctl ignores all labels if one is not a string, and writes only its own two. In a template the API server refuses the object.",
 	Fix:    "Put the value in quotes.",
-	Check:  labelValues,
-})
-
-func labelValues(p *lint.Pass) {
-	isText := func(n *yamldoc.Node) bool { return n.Is(yamldoc.String) || n.Is(yamldoc.Null) } // null is an empty text
-	for _, o := range p.File.Objects() {
-		for _, field := range []string{"labels", "annotations"} {
-			all := o.Get("metadata", field)
-			for _, f := range all.Fields() {
-				if isText(f.Value) || all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
-					continue
+	Check: func(p *lint.Pass) {
+		isText := func(n *yamldoc.Node) bool { return n.Is(yamldoc.String) || n.Is(yamldoc.Null) } // null is an empty text
+		for _, o := range p.File.Objects() {
+			for _, field := range []string{"labels", "annotations"} {
+				all := o.Get("metadata", field)
+				for _, f := range all.Fields() {
+					if isText(f.Value) || all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
+						continue
+					}
+					finding := lint.On(o, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
+					finding.Edit = lint.Replace(p.File, o.Doc, f.Value, strconv.Quote(f.Value.Text()))
+					view.Judge(p, o, f.Value, isText, func(string) lint.Finding { return finding })
 				}
-				finding := lint.On(o, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
-				finding.Edit = lint.Replace(p.File, o.Doc, f.Value, strconv.Quote(f.Value.Text()))
-				view.Judge(p, o, f.Value, isText, func(string) lint.Finding { return finding })
 			}
 		}
-	}
-}
+	},
+})
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML013", Name: "object-name", Severity: lint.Error, Proof: lint.APIServer,
@@ -472,22 +456,20 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "apimachinery api/validation, NameIsDNSSubdomain; Kubernetes, section Object Names and IDs",
 	Why:    "The API server refuses the object in the middle of the installation.",
 	Fix:    "Use lower-case letters, digits, dashes and dots.",
-	Check:  view.EachObject(objectName),
+	Check: view.EachObject(func(p *lint.Pass, o *manifest.Object) {
+		n := o.Get("metadata", "name")
+		if n.Str() == "" || o.Kind == "" || o.Kind == "Namespace" || o.IsList() {
+			return // others are for YAML007 and COMP002
+		}
+		if why := crd.NameProblem(o.Group, o.Kind, n.Text()); why != "" {
+			view.Judge(p, o, n, func(n *yamldoc.Node) bool {
+				return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
+			}, func(value string) lint.Finding {
+				return lint.On(o, n, "%q is not a valid %s name: %s", value, o.Kind, why)
+			})
+		}
+	}),
 })
-
-func objectName(p *lint.Pass, o *manifest.Object) {
-	n := o.Get("metadata", "name")
-	if n.Str() == "" || o.Kind == "" || o.Kind == "Namespace" || o.IsList() {
-		return // others are for YAML007 and COMP002
-	}
-	if why := crd.NameProblem(o.Group, o.Kind, n.Text()); why != "" {
-		view.Judge(p, o, n, func(n *yamldoc.Node) bool {
-			return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
-		}, func(value string) lint.Finding {
-			return lint.On(o, n, "%q is not a valid %s name: %s", value, o.Kind, why)
-		})
-	}
-}
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML011", Name: "duplicate-object", Severity: lint.Error, Proof: lint.Clusterctl,

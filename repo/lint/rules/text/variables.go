@@ -174,21 +174,19 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "drone/envsubst/v2 funcs.go, toDefault",
 	Why:    "Both mean the same as :- in clusterctl. ${A:+x} gives the value of A instead of x, and ${A:?text} gives the text instead of an error.",
 	Fix:    "Write ${A:=default}, or ${A} for a required variable.",
-	Check:  notLikeBash,
-})
-
-func notLikeBash(p *lint.Pass) {
-	for _, r := range view.Refs(p.File) {
-		switch r.Op {
-		case ":+":
-			p.Span(r.Start, r.End,
-				"%s uses the text %q when %s is not set, not when it is set", expression(p.File, &r), r.Default, r.Name)
-		case ":?":
-			p.Span(r.Start, r.End,
-				"%s does not fail when %s is not set; its value becomes %q", expression(p.File, &r), r.Name, r.Default)
+	Check: func(p *lint.Pass) {
+		for _, r := range view.Refs(p.File) {
+			switch r.Op {
+			case ":+":
+				p.Span(r.Start, r.End,
+					"%s uses the text %q when %s is not set, not when it is set", expression(p.File, &r), r.Default, r.Name)
+			case ":?":
+				p.Span(r.Start, r.End,
+					"%s does not fail when %s is not set; its value becomes %q", expression(p.File, &r), r.Name, r.Default)
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR004", Name: "nested-only-variable", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -196,26 +194,24 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    "Users are not asked for the variable, and without a value it is silently empty, because clusterctl only lists variables at the outermost level.",
 	Fix:    "Use the inner variable once on its own, for example in an annotation, or make it the outer one.",
-	Check:  nestedOnly,
+	Check: func(p *lint.Pass) {
+		rs := view.Refs(p.File)
+		listed := firsts(rs)
+		reported := map[string]bool{}
+		for _, r := range rs {
+			if r.Depth == 0 || listed[r.Name] != nil || p.File.IsOption(r.Name) || reported[r.Name] {
+				continue
+			}
+			reported[r.Name] = true
+			f := lint.Spanning(p.File, r.Start, r.End, "%s only occurs inside other expressions: clusterctl does not list it, and without a value it is empty", r.Name)
+			if r.IsDefault() && r.Default != "" {
+				f.Message = fmt.Sprintf("%s only occurs inside other expressions, so clusterctl does not list it", r.Name)
+				f.Severity = lint.Info
+			}
+			p.Report(f)
+		}
+	},
 })
-
-func nestedOnly(p *lint.Pass) {
-	rs := view.Refs(p.File)
-	listed := firsts(rs)
-	reported := map[string]bool{}
-	for _, r := range rs {
-		if r.Depth == 0 || listed[r.Name] != nil || p.File.IsOption(r.Name) || reported[r.Name] {
-			continue
-		}
-		reported[r.Name] = true
-		f := lint.Spanning(p.File, r.Start, r.End, "%s only occurs inside other expressions: clusterctl does not list it, and without a value it is empty", r.Name)
-		if r.IsDefault() && r.Default != "" {
-			f.Message = fmt.Sprintf("%s only occurs inside other expressions, so clusterctl does not list it", r.Name)
-			f.Severity = lint.Info
-		}
-		p.Report(f)
-	}
-}
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR005", Name: "empty-default", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -223,17 +219,15 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, GetVariableMap",
 	Why:    "Users must set the variable, because clusterctl treats an empty default as no default.",
 	Fix:    `Write ${A:=""} in a value without quotes, which gives an empty string.`,
-	Check:  emptyDefault,
-})
-
-func emptyDefault(p *lint.Pass) {
-	for name, r := range firsts(view.Refs(p.File)) {
-		if r.IsDefault() && r.Default == "" && !p.File.IsOption(name) {
-			p.Span(r.Start, r.End,
-				"clusterctl treats the empty default of %s as no default and requires a value", expression(p.File, r))
+	Check: func(p *lint.Pass) {
+		for name, r := range firsts(view.Refs(p.File)) {
+			if r.IsDefault() && r.Default == "" && !p.File.IsOption(name) {
+				p.Span(r.Start, r.End,
+					"clusterctl treats the empty default of %s as no default and requires a value", expression(p.File, r))
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR006", Name: "default-not-everywhere", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -313,16 +307,14 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    "Users are told that the variable is optional, and without a value it becomes empty: clusterctl treats the argument of any function as a default.",
 	Fix:    "Use the variable without a function on an earlier line, for example in an annotation.",
-	Check:  functionAsDefault,
-})
-
-func functionAsDefault(p *lint.Pass) {
-	for name, r := range firsts(view.Refs(p.File)) {
-		if r.Op != "" && !r.IsDefault() && r.Default != "" && !p.File.IsOption(name) {
-			p.Span(r.Start, r.End, "clusterctl lists %s as optional with default %q, the argument in %s; without a value it is empty", name, r.Default, expression(p.File, r))
+	Check: func(p *lint.Pass) {
+		for name, r := range firsts(view.Refs(p.File)) {
+			if r.Op != "" && !r.IsDefault() && r.Default != "" && !p.File.IsOption(name) {
+				p.Span(r.Start, r.End, "clusterctl lists %s as optional with default %q, the argument in %s; without a value it is empty", name, r.Default, expression(p.File, r))
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR009", Name: "negative-length", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -330,22 +322,20 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "drone/envsubst/v2 funcs.go, toSubstr",
 	Why:    "clusterctl crashes with a Go stack trace; only a shell counts from the end.",
 	Fix:    "Give the number of characters, or trim the end with ${A%pattern}.",
-	Check:  negativeLength,
+	Check: func(p *lint.Pass) {
+		crash := crashAt(p.File)
+		for _, r := range view.Refs(p.File) {
+			if r.Op != ":" {
+				continue
+			}
+			_, length, _ := strings.Cut(r.ArgRaw, ":")
+			n, err := strconv.Atoi(strings.TrimLeft(length, ":"))
+			if err == nil && n < 0 || r.Start == crash {
+				p.Span(r.Start, r.End, "clusterctl crashes on %s when %s is longer than the offset", expression(p.File, &r), r.Name)
+			}
+		}
+	},
 })
-
-func negativeLength(p *lint.Pass) {
-	crash := crashAt(p.File)
-	for _, r := range view.Refs(p.File) {
-		if r.Op != ":" {
-			continue
-		}
-		_, length, _ := strings.Cut(r.ArgRaw, ":")
-		n, err := strconv.Atoi(strings.TrimLeft(length, ":"))
-		if err == nil && n < 0 || r.Start == crash {
-			p.Span(r.Start, r.End, "clusterctl crashes on %s when %s is longer than the offset", expression(p.File, &r), r.Name)
-		}
-	}
-}
 
 // crashAt returns the offset of an expression that clusterctl crashes on, or -1.
 func crashAt(f *lint.File) int {
@@ -364,26 +354,24 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/config/reader_viper.go, Get",
 	Why:    "Users who export the variable as listed are told that it is not set, or get the default, because clusterctl looks for the upper-case name in the environment.",
 	Fix:    "Rename the variable to upper case. If it belongs to a script, write $${name} so that the script gets ${name}.",
-	Check:  variableCase,
+	Check: func(p *lint.Pass) {
+		for name, r := range firsts(view.Refs(p.File)) {
+			upper := strings.ToUpper(name)
+			if name == upper && r.Default == "" && !p.File.IsOption(name) && isAssigned(p.File, name) {
+				p.Report(lint.Spanning(p.File, r.Start, r.End, "a script assigns %s, but clusterctl requires it from the user and puts that value in its place", name).As(lint.Warning))
+			}
+			if name == upper || !shellName().MatchString(name) {
+				continue
+			}
+			f := lint.Spanning(p.File, r.Start, r.End, "%s is required, but clusterctl looks for %s in the environment, so exporting %s does not help", name, upper, name)
+			if r.Default != "" {
+				f.Message = fmt.Sprintf("clusterctl looks for %s in the environment, so exporting %s has no effect", upper, name)
+				f.Severity = lint.Warning
+			}
+			p.Report(f)
+		}
+	},
 })
-
-func variableCase(p *lint.Pass) {
-	for name, r := range firsts(view.Refs(p.File)) {
-		upper := strings.ToUpper(name)
-		if name == upper && r.Default == "" && !p.File.IsOption(name) && isAssigned(p.File, name) {
-			p.Report(lint.Spanning(p.File, r.Start, r.End, "a script assigns %s, but clusterctl requires it from the user and puts that value in its place", name).As(lint.Warning))
-		}
-		if name == upper || !shellName().MatchString(name) {
-			continue
-		}
-		f := lint.Spanning(p.File, r.Start, r.End, "%s is required, but clusterctl looks for %s in the environment, so exporting %s does not help", name, upper, name)
-		if r.Default != "" {
-			f.Message = fmt.Sprintf("clusterctl looks for %s in the environment, so exporting %s has no effect", upper, name)
-			f.Severity = lint.Warning
-		}
-		p.Report(f)
-	}
-}
 
 // assignment is a line with a command of a shell that sets a variable, and to what.
 var assignment = phrase.Pattern(`^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|local|readonly|do|then|for)[ \t]+))([A-Z_][A-Z0-9_]*)(?:=(?:[^=]|$)|[ \t]+in[ \t])(.*)`)
@@ -425,25 +413,23 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/config/reader_viper.go, Get",
 	Why:    "Both variables get the same value, because clusterctl ignores case in variable names.",
 	Fix:    "Rename one of them.",
-	Check:  differByCase,
-})
-
-func differByCase(p *lint.Pass) {
-	seen := map[string]*vars.Ref{}
-	reported := map[string]bool{}
-	rs := view.Refs(p.File)
-	for i, r := range rs {
-		key := strings.ToUpper(r.Name)
-		switch other := seen[key]; {
-		case other == nil:
-			seen[key] = &rs[i]
-		case other.Name != r.Name && !reported[r.Name]:
-			reported[r.Name] = true
-			p.Span(r.Start, r.End, "%s and %s (line %d) are the same variable for clusterctl",
-				r.Name, other.Name, p.File.Raw.Pos(other.Start).Line)
+	Check: func(p *lint.Pass) {
+		seen := map[string]*vars.Ref{}
+		reported := map[string]bool{}
+		rs := view.Refs(p.File)
+		for i, r := range rs {
+			key := strings.ToUpper(r.Name)
+			switch other := seen[key]; {
+			case other == nil:
+				seen[key] = &rs[i]
+			case other.Name != r.Name && !reported[r.Name]:
+				reported[r.Name] = true
+				p.Span(r.Start, r.End, "%s and %s (line %d) are the same variable for clusterctl",
+					r.Name, other.Name, p.File.Raw.Pos(other.Start).Line)
+			}
 		}
-	}
-}
+	},
+})
 
 // takenNames tells where the value of a variable comes from that is always set.
 var takenNames = map[string]string{
@@ -470,18 +456,16 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/config/reader_viper.go, Get; client/config/variables_client.go",
 	Why:    "clusterctl silently uses the existing value: an empty string for lists such as providers, or the user's home folder or token.",
 	Fix:    "Choose a name with the provider's name as a prefix. If it belongs to a script, write $${NAME}.",
-	Check:  nameTaken,
-})
-
-func nameTaken(p *lint.Pass) {
-	seen := map[string]bool{}
-	for _, r := range view.Refs(p.File) {
-		if from := takenNames[strings.ToUpper(r.Name)]; from != "" && !seen[r.Name] {
-			seen[r.Name] = true
-			p.Span(r.Start, r.End, "the value of %s comes from %s", r.Name, from)
+	Check: func(p *lint.Pass) {
+		seen := map[string]bool{}
+		for _, r := range view.Refs(p.File) {
+			if from := takenNames[strings.ToUpper(r.Name)]; from != "" && !seen[r.Name] {
+				seen[r.Name] = true
+				p.Span(r.Start, r.End, "the value of %s comes from %s", r.Name, from)
+			}
 		}
-	}
-}
+	},
+})
 
 // wellKnown are variables that belong to no provider: those of clusterctl, and
 // the switches and settings that Cluster API shares between providers.
@@ -647,19 +631,17 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "Users get the literal text $B-net from ${A:=$B-net}, because only ${NAME} is a variable.",
 	Fix:    "Write ${A:=${B}-net}.",
-	Check:  dollarInDefault,
+	Check: func(p *lint.Pass) {
+		for _, r := range view.Refs(p.File) {
+			if !r.IsDefault() {
+				continue
+			}
+			if word := dollarWord().FindString(r.Default); word != "" {
+				p.Span(r.Start, r.End, "%s in the default of %s is literal text; a variable would be ${%s}", word, r.Name, word[1:])
+			}
+		}
+	},
 })
-
-func dollarInDefault(p *lint.Pass) {
-	for _, r := range view.Refs(p.File) {
-		if !r.IsDefault() {
-			continue
-		}
-		if word := dollarWord().FindString(r.Default); word != "" {
-			p.Span(r.Start, r.End, "%s in the default of %s is literal text; a variable would be ${%s}", word, r.Name, word[1:])
-		}
-	}
-}
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR016", Name: "brace-in-default", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -667,23 +649,21 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "drone/envsubst/v2 parse/parse.go",
 	Why:    "The rest of the default is appended to every value that a user sets, because the first } ends the expression.",
 	Fix:    "Use the variable for a smaller part, or write the default in a notation without braces.",
-	Check:  braceInDefault,
+	Check: func(p *lint.Pass) {
+		data := p.File.Raw.Data
+		for _, r := range view.Refs(p.File) {
+			// Nested expressions are shown as ${NAME}.
+			if !r.IsDefault() || strings.Count(r.Default, "{") == strings.Count(r.Default, "}") {
+				continue
+			}
+			rest, _, _ := strings.Cut(data[r.End:], "\n")
+			if close := strings.IndexByte(rest, '}'); close >= 0 {
+				p.Report(lint.Spanning(p.File, r.Start, r.End, "the expression ends at the first }, so the default of %s is %q and %q follows every value",
+					r.Name, r.Default, short(rest[:close+1])).Because(view.Default(p.File, r.Name)))
+			}
+		}
+	},
 })
-
-func braceInDefault(p *lint.Pass) {
-	data := p.File.Raw.Data
-	for _, r := range view.Refs(p.File) {
-		// Nested expressions are shown as ${NAME}.
-		if !r.IsDefault() || strings.Count(r.Default, "{") == strings.Count(r.Default, "}") {
-			continue
-		}
-		rest, _, _ := strings.Cut(data[r.End:], "\n")
-		if close := strings.IndexByte(rest, '}'); close >= 0 {
-			p.Report(lint.Spanning(p.File, r.Start, r.End, "the expression ends at the first }, so the default of %s is %q and %q follows every value",
-				r.Name, r.Default, short(rest[:close+1])).Because(view.Default(p.File, r.Name)))
-		}
-	}
-}
 
 // spacedName is what follows an escaped dollar where spaces will be lost.
 var spacedName = phrase.Pattern(`^\{(\s+\w+\s*|\w+\s+)\}`)
@@ -724,19 +704,17 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "clusterctl replaces the variable and keeps the backslash in front of its value.",
 	Fix:    "Write $${NAME}.",
-	Check:  backslashEscape,
-})
-
-func backslashEscape(p *lint.Pass) {
-	for _, r := range view.Refs(p.File) {
-		before := p.File.Raw.Data[:r.Start]
-		n := len(before) - len(strings.TrimRight(before[max(0, len(before)-8):], `\`)) - max(0, len(before)-8)
-		if n%2 == 1 && r.Depth == 0 {
-			p.Span(r.Start-1, r.End, `\%s is not an escape: clusterctl replaces the variable and keeps the backslash`,
-				expression(p.File, &r))
+	Check: func(p *lint.Pass) {
+		for _, r := range view.Refs(p.File) {
+			before := p.File.Raw.Data[:r.Start]
+			n := len(before) - len(strings.TrimRight(before[max(0, len(before)-8):], `\`)) - max(0, len(before)-8)
+			if n%2 == 1 && r.Depth == 0 {
+				p.Span(r.Start-1, r.End, `\%s is not an escape: clusterctl replaces the variable and keeps the backslash`,
+					expression(p.File, &r))
+			}
 		}
-	}
-}
+	},
+})
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR019", Name: "nul-byte", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -744,15 +722,13 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "clusterctl silently drops everything after a NUL byte.",
 	Fix:    "Remove the byte.",
-	Check:  nulByte,
+	Check: func(p *lint.Pass) {
+		data := p.File.Raw.Data
+		if i := strings.IndexByte(data, 0); i >= 0 {
+			p.Span(i, i+1, "clusterctl drops the %d bytes that start with this NUL byte", len(data)-i)
+		}
+	},
 })
-
-func nulByte(p *lint.Pass) {
-	data := p.File.Raw.Data
-	if i := strings.IndexByte(data, 0); i >= 0 {
-		p.Span(i, i+1, "clusterctl drops the %d bytes that start with this NUL byte", len(data)-i)
-	}
-}
 
 // scalarsFromDefaults visits the scalars that a default became a part of, for
 // the expressions that match. Only the first expression of a scalar counts. It walks the
@@ -813,17 +789,15 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "sigs.k8s.io/yaml (YAML 1.1)",
 	Why:    "Users get a different default than the file shows: without quotes YAML 1.1 reads 1.10 as 1.1, yes as true, and 0777 as 511.",
 	Fix:    `Put the expression in quotes: "${A:=1.10}".`,
-	Yields: []string{"TOP001", "TPL015", "CC007"}, Check: defaultChangesType,
+	Yields: []string{"TOP001", "TPL015", "CC007"}, Check: func(p *lint.Pass) {
+		match := func(r *vars.Ref) bool { return r.Default[0] < 0x80 && maybeTyped().MatchString(r.Default) }
+		scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
+			if n.Style == yamldoc.Plain && n.Text() == r.Default && reread(n) != "" {
+				p.Node(d, n, "without quotes the default %s of %s becomes %s", r.Default, r.Name, reread(n))
+			}
+		})
+	},
 })
-
-func defaultChangesType(p *lint.Pass) {
-	match := func(r *vars.Ref) bool { return r.Default[0] < 0x80 && maybeTyped().MatchString(r.Default) }
-	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		if n.Style == yamldoc.Plain && n.Text() == r.Default && reread(n) != "" {
-			p.Node(d, n, "without quotes the default %s of %s becomes %s", r.Default, r.Name, reread(n))
-		}
-	})
-}
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR021", Name: "quotes-in-quotes", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -831,24 +805,22 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl client/yamlprocessor, util/yaml/yaml.go ToUnstructured",
 	Why:    "clusterctl cannot parse the document, or the value has quotes in it, because those of the default end up inside the value.",
 	Fix:    `Write nothing else in the value, and remove the quotes around the expression: ${A:=""}.`,
-	Check:  quotesInQuotes,
+	Check: func(p *lint.Pass) {
+		reportCauses(p)
+		match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
+		scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
+			text := n.Text()
+			switch {
+			case n.Style != yamldoc.Quoted && n.Style != yamldoc.Plain, !strings.Contains(text, r.Default[:1]):
+			case text == r.Default:
+				p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
+			case !strings.ContainsAny(text, " \t\n{[="): // commands, flags and JSON may have quotes
+				p.Report(lint.At(p.File, d, n,
+					"the quotes in the default %s of %s become part of the value", r.Default, r.Name).As(lint.Warning))
+			}
+		})
+	},
 })
-
-func quotesInQuotes(p *lint.Pass) {
-	reportCauses(p)
-	match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
-	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		text := n.Text()
-		switch {
-		case n.Style != yamldoc.Quoted && n.Style != yamldoc.Plain, !strings.Contains(text, r.Default[:1]):
-		case text == r.Default:
-			p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
-		case !strings.ContainsAny(text, " \t\n{[="): // commands, flags and JSON may have quotes
-			p.Report(lint.At(p.File, d, n,
-				"the quotes in the default %s of %s become part of the value", r.Default, r.Name).As(lint.Warning))
-		}
-	})
-}
 
 // punctuation is what a plain scalar must not begin with, or hold.
 var punctuation = phrase.Pattern("^[*&!|>%@`#]|: | #")
@@ -859,20 +831,18 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "clusterctl util/yaml/yaml.go ToUnstructured",
 	Why:    `The default changes the meaning of the YAML: without quotes a leading * is an alias, a leading & an anchor, and text after " #" a comment.`,
 	Fix:    "If the default is text, put the expression in quotes. If it is meant as YAML, such as an anchor, write it outside the variable.",
-	Check:  defaultNeedsQuotes,
-})
-
-func defaultNeedsQuotes(p *lint.Pass) {
-	reportCauses(p)
-	match := func(r *vars.Ref) bool {
-		return punctuation().MatchString(r.Default) && !strings.Contains(r.Default, "\n")
-	}
-	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		if n.Style == yamldoc.Plain && !strings.Contains(n.Text(), r.Default) {
-			p.Report(lint.At(p.File, d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text()).Because(view.Default(p.File, r.Name)))
+	Check: func(p *lint.Pass) {
+		reportCauses(p)
+		match := func(r *vars.Ref) bool {
+			return punctuation().MatchString(r.Default) && !strings.Contains(r.Default, "\n")
 		}
-	})
-}
+		scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
+			if n.Style == yamldoc.Plain && !strings.Contains(n.Text(), r.Default) {
+				p.Report(lint.At(p.File, d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text()).Because(view.Default(p.File, r.Name)))
+			}
+		})
+	},
+})
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR023", Name: "variable-as-lines", Severity: lint.Info, Proof: lint.Clusterctl,
@@ -880,23 +850,21 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "drone/envsubst/v2 template.go",
 	Why:    "The document breaks unless users indent all lines but the first to fit this place, because values are inserted literally.",
 	Fix:    "Use a single value, for example base64, or document the indentation.",
-	Check:  variableAsLines,
+	Check: func(p *lint.Pass) {
+		reported := map[string]bool{}
+		for _, r := range view.Refs(p.File) {
+			if r.Depth > 0 || reported[r.Name] || !p.File.Alone(r) {
+				continue
+			}
+			reported[r.Name] = true
+			if indent := r.Start - lineStart(p.File, r.Start); indent > 0 {
+				p.Span(r.Start, r.End, "if %s has several lines, only the first is indented by %d", r.Name, indent)
+			} else {
+				p.Span(r.Start, r.End, "%s stands for whole lines of YAML, so the document depends on its value", r.Name)
+			}
+		}
+	},
 })
-
-func variableAsLines(p *lint.Pass) {
-	reported := map[string]bool{}
-	for _, r := range view.Refs(p.File) {
-		if r.Depth > 0 || reported[r.Name] || !p.File.Alone(r) {
-			continue
-		}
-		reported[r.Name] = true
-		if indent := r.Start - lineStart(p.File, r.Start); indent > 0 {
-			p.Span(r.Start, r.End, "if %s has several lines, only the first is indented by %d", r.Name, indent)
-		} else {
-			p.Span(r.Start, r.End, "%s stands for whole lines of YAML, so the document depends on its value", r.Name)
-		}
-	}
-}
 
 // chosen are variables whose values people choose freely.
 var chosen = phrase.Pattern("PASSWORD|PASSPHRASE|USERNAME")

@@ -31,6 +31,23 @@ func About(rule *yamldoc.Node, group, resource string) bool {
 	return Holds(rule, "resources", resource) || ok && Holds(rule, "resources", "*/"+sub)
 }
 
+// Allowed returns the verbs that one of the objects allows for a resource, and
+// the last rule that says so.
+func Allowed(objects []*manifest.Object, group, resource string) (verbs map[string]bool, role *manifest.Object, rule *yamldoc.Node) {
+	verbs = map[string]bool{}
+	for _, o := range objects {
+		for _, r := range o.Get("rules").List() {
+			if About(r, group, resource) {
+				role, rule = o, r
+				for _, v := range r.Get("verbs").List() {
+					verbs[v.Str()] = true
+				}
+			}
+		}
+	}
+	return verbs, role, rule
+}
+
 // Roles returns the objects of the components that hold rules.
 func Roles(r *lint.Release) []*manifest.Object {
 	return slices.Concat(r.Installed().Kind(RbacGroup, "ClusterRole"), r.Installed().Kind(RbacGroup, "Role"))

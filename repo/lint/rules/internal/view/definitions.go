@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -55,11 +56,12 @@ func Nearest(o *manifest.Object, path ...string) *yamldoc.Node {
 }
 
 // NearestOf returns a value of a mapping, or the mapping.
-func NearestOf(n *yamldoc.Node, name string) *yamldoc.Node {
-	if v := n.Get(name); v != nil {
-		return v
-	}
-	return n
+func NearestOf(n *yamldoc.Node, name string) *yamldoc.Node { return cmp.Or(n.Get(name), n) }
+
+// MayHave reports whether objects of a kind with a version to judge may have a field.
+func MayHave(k *contract.Kind, path ...string) bool {
+	_, presence := k.Judged.Schema.At(path...)
+	return presence != crd.Absent
 }
 
 // schemaOfConditions is where Cluster API reads them, and whether they are there.

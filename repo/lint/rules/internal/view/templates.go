@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,9 +118,21 @@ func Blank(n *yamldoc.Node) bool {
 	return n.Kind == yamldoc.Null || n.Kind == yamldoc.String && n.Text() == ""
 }
 
-// MisfitsDefinition returns where an object differs from the definition that the
+// MatchDefinitions reports where objects of the file differ from the definitions that the release
+// has of their kinds: those of its classes, or all others.
+func MatchDefinitions(p *lint.Pass, ofClasses bool) {
+	templates := ClassTemplates(p.File)
+	checker := crd.Checker{Received: true}
+	for _, o := range p.File.Objects() {
+		if templates[o] == ofClasses {
+			ReportViolations(p, o, misfitsDefinition(&checker, p.Release, o), nil)
+		}
+	}
+}
+
+// misfitsDefinition returns where an object differs from the definition that the
 // release has of its kind. What a webhook of the release may add is not missing.
-func MisfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object) []crd.Violation {
+func misfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object) []crd.Violation {
 	definition := r.CRD(o.Group, o.Kind)
 	if definition == nil {
 		return nil
@@ -176,11 +189,7 @@ func Limit(p *lint.Pass, o *manifest.Object, v crd.Violation, f lint.Finding) li
 // values that are samples. With a default in its place the user may be spared.
 func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation, because func(crd.Violation) []string) {
 	for _, v := range list {
-		place := v.Path
-		if place == "" {
-			place = "the " + o.Kind
-		}
-		f := Limit(p, o, v, lint.On(o, v.Node, "%s %s", place, v.Message))
+		f := Limit(p, o, v, lint.On(o, v.Node, "%s %s", cmp.Or(v.Path, "the "+o.Kind), v.Message))
 		f = f.Meant(Meant(v)).Because(FieldsOf(o, v)...)
 		if because != nil {
 			f = f.Because(because(v)...)

@@ -35,6 +35,16 @@ func Unserved(o *manifest.Object, ref *yamldoc.Node, service *manifest.Object) (
 // InjectCAFrom is the annotation that names the Certificate of a webhook.
 const InjectCAFrom = "cert-manager.io/inject-ca-from"
 
+// bringsCA are annotations by which something puts a CA into webhooks.
+var bringsCA = []string{
+	InjectCAFrom, "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca", "service.beta.openshift.io/inject-cabundle",
+}
+
+// BringsCA reports whether something puts a CA into the webhooks of an object.
+func BringsCA(o *manifest.Object) bool {
+	return slices.ContainsFunc(bringsCA, func(key string) bool { _, ok := o.Annotation(key); return ok })
+}
+
 // CallsWebhooks reports whether clusterctl replaces the namespace of webhooks in
 // an object. The kind alone decides.
 func CallsWebhooks(o *manifest.Object) bool {
