@@ -38,7 +38,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		text.WriteString(strings.TrimSpace(line))
 	}
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"visible": phrase.Visible, "lines": Lines, "spans": Spans, "name": lint.Severity.String, "built": built, "count": phrase.Count[int],
+		"visible": phrase.Visible, "lines": Lines, "spans": Spans, "name": lint.Severity.String, "built": built, "elsewhere": elsewhere, "count": phrase.Count[int],
 	}).Parse(text.String()))
 })
 

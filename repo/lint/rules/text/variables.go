@@ -870,7 +870,7 @@ var _ = variableRules.Add(lint.Rule{
 var chosen = phrase.Pattern("PASSWORD|PASSPHRASE|USERNAME")
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR024", Name: "credential-needs-quotes", Severity: lint.Warning, Proof: lint.Practice,
+	ID: "VAR026", Name: "credential-needs-quotes", Severity: lint.Warning, Proof: lint.Practice,
 	Title:  "A user name or password in stringData should be in quotes",
 	Source: "cluster-api-provider-vsphere issue 980 and pull request 3028; clusterctl util/yaml/yaml.go ToUnstructured",
 	Why:    "Users whose password begins with @, [ or a similar character get a YAML error, and the API server refuses one that is a number.",
