@@ -248,8 +248,8 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 	if err != nil {
 		return fail(err)
 	}
-	removed, err := moveAway(disk, dir, s.old())
-	if removed {
+	if err = disk.rename(dir, s.old()); errors.Is(err, syscall.EXDEV) {
+		err = disk.removeAll(dir)
 		note = fmt.Sprintf("%s was removed file by file, because %s", d.path(dir), fixed)
 	}
 	s.close(false)

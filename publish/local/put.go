@@ -61,9 +61,8 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, verb string, replace 
 		disk = volatile{disk}
 	}
 	d.clean(disk, r.Provider.Label())
-	var notes []string
 	if !published {
-		published, notes, err = d.publish(ctx, disk, dir, r, conflict)
+		published, err = d.publish(ctx, disk, dir, r, conflict)
 	}
 	if err == nil && published {
 		err = disk.sync(path.Dir(dir)) // who published it may have died before this
@@ -71,29 +70,29 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, verb string, replace 
 	if err != nil {
 		return result, err
 	}
-	return publish.Result{Where: d.path(dir), Unchanged: published, Notes: notes}, nil
+	return publish.Result{Where: d.path(dir), Unchanged: published}, nil
 }
 
 // publish writes r beside its place, reads it back, and switches. After a conflict,
-// what is there makes room; the notes say if that took more than one step. Like
+// what is there makes room. Like
 // compare, it reports whether r is published already, because another
 // publisher was first.
 func (d *Folder) publish(
 	ctx context.Context, disk disk, dir string, r *repo.Release, conflict bool,
-) (published bool, notes []string, err error) {
+) (published bool, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
-		return false, nil, err
+		return false, err
 	}
 	defer func() { s.close(err != nil) }()
 	sums, stamps, err := d.writeAndReadBack(ctx, s, r)
 	if err != nil {
-		return false, nil, err
+		return false, err
 	}
 	exchanged := false
 	if conflict {
-		if exchanged, notes, err = d.exchangeOrMoveAway(s, dir); err != nil {
-			return false, nil, err
+		if exchanged, err = d.exchangeOrMoveAway(s, dir); err != nil {
+			return false, err
 		}
 	}
 	if !exchanged {
@@ -103,10 +102,10 @@ func (d *Folder) publish(
 			}
 		}()
 		if published, err = d.moveIn(ctx, s, dir, r); err != nil || published {
-			return published, nil, err
+			return published, err
 		}
 	}
-	return false, notes, d.confirm(ctx, disk, dir, r, sums, stamps)
+	return false, d.confirm(ctx, disk, dir, r, sums, stamps)
 }
 
 // writeAndReadBack stages r. The files on the disk are what was read from r, and
@@ -126,32 +125,22 @@ func (d *Folder) writeAndReadBack(
 }
 
 // exchangeOrMoveAway swaps a version with the staged one in one step. Where that
-// cannot be done, the version makes room, unless it has gone already; the notes say if
-// it had to be removed for that.
-func (d *Folder) exchangeOrMoveAway(s *staging, dir string) (exchanged bool, notes []string, err error) {
+// cannot be done, the version makes room, unless it has gone already. It stays where its
+// folder cannot be renamed: whoever removed it first could be stopped before the new one is there.
+func (d *Folder) exchangeOrMoveAway(s *staging, dir string) (exchanged bool, err error) {
 	switch err := s.disk.exchange(s.release(), dir); {
 	case err == nil:
-		return true, nil, nil
+		return true, nil
 	case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EXDEV):
-		return false, nil, err
+		return false, err
 	}
-	removed, err := moveAway(s.disk, dir, s.old())
-	if removed {
-		notes = append(notes, fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed))
+	switch err := s.disk.rename(dir, s.old()); {
+	case errors.Is(err, syscall.EXDEV):
+		return false, fmt.Errorf("%s cannot be replaced, because %s; remove it, and publish again", d.path(dir), fixed)
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return false, notes, err
-}
-
-// moveAway moves a version out of the way. Where its folder cannot be renamed, it is
-// removed file by file.
-func moveAway(disk disk, dir, old string) (removed bool, err error) {
-	if err = disk.rename(dir, old); errors.Is(err, syscall.EXDEV) {
-		return true, disk.removeAll(dir)
-	}
-	return false, err
+	return false, nil
 }
 
 // moveIn renames the staged release to its place, over nothing that is published:
