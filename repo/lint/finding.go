@@ -443,7 +443,7 @@ func (r *Report) Rename(rename func(file string) string) {
 
 // Without takes the findings with the given fingerprints away and returns how many they
 // were. Of a finding that is known, what follows from it and is not known stays. Those that
-// were only counted stay: nobody knows which they are.
+// were only counted stay, because which ones they are is not known.
 func (r *Report) Without(fingerprints map[string]bool) int {
 	before := len(r.Findings)
 	kept := r.Findings[:0]

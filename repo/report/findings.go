@@ -173,7 +173,7 @@ func elsewhere(f *lint.Finding) (out []string) {
 	return out
 }
 
-// shownElsewhere is how many places of a fault the text shows beside its own.
+// shownElsewhere is how many further places of a fault the text shows.
 const shownElsewhere = 3
 
 // built says where in the built object a finding is whose place is only the

@@ -19,7 +19,7 @@ import (
 // mostFiles bounds the files of a folder that Files lists.
 const mostFiles = 10_000
 
-// mostBeside is the size, in bytes, up to which files beside a single one are read.
+// mostBeside is the size, in bytes, up to which the neighbours of a single file are read.
 const mostBeside = 1 << 20
 
 // Made are files that another program makes objects of.

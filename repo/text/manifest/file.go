@@ -366,7 +366,7 @@ func joined(d *yamldoc.Document) bool {
 	return kinds > 1
 }
 
-// Identified reports whether a document tells its kind and its name, and is no list of objects.
+// Identified reports whether a document tells its kind and its name, and is one object, not a list.
 func Identified(d *yamldoc.Document) bool {
 	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil
 	return named && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != "" &&

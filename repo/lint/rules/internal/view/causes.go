@@ -160,7 +160,7 @@ type unmetReferences struct {
 	rest         []string
 }
 
-// mostMeant is how many causes of one sort a finding has; nobody looks for more.
+// mostMeant is how many causes of one sort a finding has.
 const mostMeant = 20
 
 func unmet(f *manifest.File) *unmetReferences {
