@@ -117,9 +117,6 @@ func Reference(o *manifest.Object, n *yamldoc.Node) string {
 	return fmt.Sprintf("reference %s:%d:%d", o.File.Raw.Name, pos.Line, pos.Column)
 }
 
-// End is that a file has been cut off.
-func End(f *lint.File) string { return "end of " + f.Raw.Name }
-
 // Default is that the default of a variable is not what it seems.
 func Default(f *lint.File, name string) string { return "default of " + name + " in " + f.Raw.Name }
 
