@@ -40,6 +40,9 @@ type Options struct {
 	// Edits says that the edits of findings will be made: they keep the content of their
 	// files, and findings that say the same stay apart.
 	Edits bool
+	// Apart says that findings stay apart although they are about one fault: each rule is
+	// compared with what it is about.
+	Apart bool
 	// Trace leads a finding back to where its fault was made, if the files are
 	// built ones: at the node of the document if there is one, at the byte range
 	// otherwise. It may be called from several goroutines.
@@ -135,7 +138,9 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	all.collect()
 	all.report.weigh(opts.Own)
 	all.report.finish()
-	all.report.merge(opts.Edits)
+	if !opts.Apart {
+		all.report.merge(opts.Edits)
+	}
 	all.report.rest()
 	return &all.report, nil
 }

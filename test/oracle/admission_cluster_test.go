@@ -316,7 +316,7 @@ func (s *admitting) compare(p pair, said map[string]int) (refused bool, err erro
 		return false, err
 	}
 	files = append(files, repo.BytesArtifact(layouts.TemplateFile(""), escaped(data)))
-	report, err := lintRelease(foo, lint.Options{Rules: eachAlone(), Partial: true}, files...)
+	report, err := lintRelease(foo, lint.Options{Rules: eachAlone(), Apart: true, Partial: true}, files...)
 	if err != nil {
 		return false, err
 	}
@@ -532,7 +532,7 @@ func TestMutatedExtensions(t *testing.T) {
 		}
 		data := given.Value(yaml.Marshal(object))(t)
 		file := repo.BytesArtifact("runtime-extension-components.yaml", escaped(data))
-		opts := lint.Options{Rules: eachAlone(), Partial: true}
+		opts := lint.Options{Rules: eachAlone(), Apart: true, Partial: true}
 		report := given.Value(lintRelease(layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}, opts, file))(t)
 		var found []string
 		for _, f := range report.Findings {

@@ -86,7 +86,7 @@ var eachAlone = sync.OnceValue(func() []*lint.Rule {
 func (a *agreement) agree(t testing.TB, root, dir string) {
 	t.Helper()
 	r := given.Value(folder.Open(background, dir))(t)
-	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone()})
+	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Apart: true})
 	given.NoError(t, err)
 	for _, err := range report.Failures {
 		t.Error(err)

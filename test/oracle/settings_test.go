@@ -172,7 +172,7 @@ func TestImageSettings(t *testing.T) {
 			t.Parallel()
 			r := release(t, map[string]string{"v1.2.3": seriesOf("1.2=v1beta2")}, "v1.2.3")
 			file := filepath.Join(r.Dir(), r.Components)
-			given.NoError(t, os.WriteFile(file, []byte(namespace+container("ghcr.io/x/y:v1")+container("ghcr.io/x/y.z:v1")), 0o644))
+			given.NoError(t, os.WriteFile(file, []byte(namespace+container("ghcr.io/x/y:v1")+strings.Replace(container("ghcr.io/x/y.z:v1"), "name: m,", "name: n,", 1)), 0o644))
 			path := settings(t, r, images)
 			want, wantErr := binary(t).Run(background, path, nil, "generate", "provider", "-i", "foo:v1.2.3")
 			cfg := given.Value(rendering.Read(path, []byte(read(t, path).Data), values{}.Get))(t)
@@ -268,7 +268,7 @@ func TestProviderSettings(t *testing.T) {
 func lintSettings(t *testing.T, root string) []string {
 	t.Helper()
 	r := given.Value(folder.Open(background, root))(t)
-	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone()})
+	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Apart: true})
 	given.NoError(t, err)
 	var out []string
 	for _, f := range report.Findings {
