@@ -45,7 +45,7 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 	add := func(at string, in *Made) {
 		info, err := r.stat(at)
 		switch {
-		case only != "" && at != only && (err != nil || info.Size() > mostBeside): // nobody asked for it
+		case only != "" && at != only && (err != nil || info.Size() > mostBeside): // the user named another file
 		case err != nil:
 			found.add(repo.OddUnreadable, at, "%v", err)
 		case info.Mode().IsRegular():
