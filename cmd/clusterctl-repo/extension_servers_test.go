@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,12 +30,9 @@ var extensions = map[string]http.HandlerFunc{
 		case <-time.After(time.Minute):
 		}
 	},
-	"endless": func(w http.ResponseWriter, _ *http.Request) {
-		for part := []byte(strings.Repeat(" ", 1<<20)); ; {
-			if _, err := w.Write(part); err != nil {
-				return
-			}
-		}
+	"large": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(21<<20))
+		_, _ = io.WriteString(w, "{")
 	},
 }
 

@@ -115,8 +115,11 @@ func (c *client) do(ctx context.Context, at string, body []byte, timeout time.Du
 		return reply{err: err}
 	}
 	defer answer.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(answer.Body, extension.MaxBody+1))
-	if len(data) > extension.MaxBody {
+	var data []byte
+	if answer.ContentLength <= extension.MaxBody {
+		data, err = io.ReadAll(io.LimitReader(answer.Body, extension.MaxBody+1))
+	}
+	if max(answer.ContentLength, int64(len(data))) > extension.MaxBody {
 		data, err = nil, errTooLarge
 	}
 	form, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")

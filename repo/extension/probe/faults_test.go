@@ -133,12 +133,9 @@ func page(s string) http.HandlerFunc {
 
 func aborts(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-func endless(w http.ResponseWriter, _ *http.Request) {
-	for part := bytes.Repeat([]byte(" "), 1<<20); ; {
-		if _, err := w.Write(part); err != nil {
-			return
-		}
-	}
+func large(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", fmt.Sprint(extension.MaxBody+1))
+	_, _ = w.Write(make([]byte, 1<<20))
 }
 
 func moved(w http.ResponseWriter, r *http.Request) {
@@ -199,7 +196,7 @@ var faults = []fault{
 		message: "expires on"},
 	{id: "LIV003", expiredCA: true, message: `the certificate of the CA "CN=Acme CA" is only valid from`},
 	{id: "LIV007", server: at("", "", status(http.StatusNotFound)), message: "404"},
-	{id: "LIV007", server: at("", "", endless), message: "larger than 20 MiB"},
+	{id: "LIV007", server: at("", "", large), message: "larger than 20 MiB"},
 	{id: "LIV007", server: at(discoveryPath, "", moved), message: "307"},
 	{id: "LIV007", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		if strings.HasPrefix(r.Host, serviceName) {

@@ -165,7 +165,7 @@ func definitionUnlisted(p *lint.Pass) {
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT006", Name: "webhooks-merged", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Webhooks of one configuration must have different names",
+	Title:  "Webhooks of one configuration should have different names",
 	Source: "cluster-api-provider-openstack issue 1238; kustomize, strategic merge with the key name",
 	Why:    "Releases silently lack webhooks, because kustomize makes one of those with the same name when it applies a patch. Without a patch, the API server refuses the configuration.",
 	Fix:    "Give each webhook another name in its marker, for example with the version, and generate the manifest again.",
