@@ -825,3 +825,54 @@ func TestRename(t *testing.T) {
 		}
 	}
 }
+
+// TestFollows: what is known of a joined finding is taken away, and what is left has its own
+// severity; with edits, findings that can be mended are not joined.
+func TestFollows(t *testing.T) {
+	rule := func(id string, s lint.Severity, fix string, edit bool) *lint.Rule {
+		return &lint.Rule{ID: id, Severity: s, Check: func(p *lint.Pass) {
+			f := lint.Spanning(p.File, 0, 1, id).Because("a fault")
+			if f.Fix = fix; edit {
+				f.Edit = &lint.Edit{}
+			}
+			p.Report(f)
+		}}
+	}
+	rules := []*lint.Rule{rule("TEST001", lint.Info, "mend", false), rule("TEST002", lint.Warning, "", true), rule("TEST003", lint.Error, "", false)}
+	joined := func(known ...int) string {
+		r := run(t, repository(map[string]string{"cluster-template.yaml": "a"}), lint.Options{Rules: rules})
+		if len(r.Findings) != 1 || len(r.Findings[0].Also) != 2 {
+			t.Fatalf("%+v", r.Findings)
+		}
+		all := map[string]string{r.Findings[0].Rule.ID: r.Findings[0].Fingerprint}
+		for _, p := range r.Findings[0].Also {
+			all[p.Rule.ID] = p.Fingerprint
+		}
+		hidden := map[string]bool{}
+		for _, n := range known {
+			hidden[all[rules[n].ID]] = true
+		}
+		r.Without(hidden)
+		return strings.Join(phrase.List(r.Findings, func(f lint.Finding) string {
+			return fmt.Sprint(f.Rule.ID, " ", f.Severity, " ", phrase.List(f.Also, func(p lint.Place) string { return p.Rule.ID }))
+		}), ", ")
+	}
+	for _, c := range []struct {
+		known []int
+		want  string
+	}{
+		{nil, "TEST001 error [TEST002 TEST003]"},
+		{[]int{0}, "TEST003 error [TEST002]"},
+		{[]int{2}, "TEST001 warning [TEST002]"},
+		{[]int{1, 2}, "TEST001 info []"},
+		{[]int{0, 2}, "TEST002 warning []"},
+		{[]int{0, 1, 2}, ""},
+	} {
+		if got := joined(c.known...); got != c.want {
+			t.Errorf("without %v: %q, want %q", c.known, got, c.want)
+		}
+	}
+	if r := run(t, repository(map[string]string{"cluster-template.yaml": "a"}), lint.Options{Rules: rules, Edits: true}); len(r.Findings) != 2 {
+		t.Errorf("with edits: %+v", r.Findings)
+	}
+}

@@ -55,6 +55,8 @@ type Finding struct {
 	perhaps []string
 	// lacks is the text that would stand in a document with what the components do not have.
 	lacks string
+	// own is the severity without what follows from the finding; Off if nothing does.
+	own Severity
 	// of counts the findings of its kind.
 	of *tally
 	// about is the place until the finding is reported, and origin what its
@@ -73,6 +75,14 @@ type Place struct {
 	// the same.
 	Rule    *Rule
 	Message string
+
+	// follows is what is reported here if the fault itself is known.
+	follows *Finding
+}
+
+// place is where a finding shows as what follows from another.
+func (f Finding) place() Place {
+	return Place{f.File, f.Pos, f.Fingerprint, f.Rule, f.Message, &f}
 }
 
 // Edit is a change that fixes a fault and cannot break anything else.
@@ -275,12 +285,13 @@ func (r *Report) finish() {
 }
 
 // causes makes one finding of those with the same cause in a release. Errors of templates
-// become one as well, because one change removes them all.
-func (r *Report) causes() {
+// become one as well, because one change removes them all. With edits, those that have one stay.
+func (r *Report) causes(edits bool) {
 	type key struct{ release, cause string }
 	parent := make([]int, len(r.Findings))
 	root := func(i int) int {
 		for parent[i] != i {
+			parent[i] = parent[parent[i]] // so that chains stay short
 			i = parent[i]
 		}
 		return i
@@ -294,7 +305,7 @@ func (r *Report) causes() {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		parent[i] = i
-		if f.origin == nil || len(f.causes)+len(f.perhaps) == 0 {
+		if f.origin == nil || len(f.causes)+len(f.perhaps) == 0 || edits && f.Edit != nil {
 			continue
 		}
 		list = append(list, i)
@@ -325,11 +336,7 @@ func (r *Report) causes() {
 			break
 		}
 	}
-	groups := map[int][]int{}
-	for _, i := range list {
-		groups[root(i)] = append(groups[root(i)], i)
-	}
-	for _, group := range groups {
+	for _, group := range phrase.Groups(list, root) {
 		r.headed(group, func(i int) bool { return due[core[i]] })
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Rule == nil })
@@ -358,14 +365,19 @@ func (r *Report) headed(group []int, due func(i int) bool) {
 	}
 	at := slices.MinFunc(group, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
 	head := &r.Findings[at]
-	head.Severity = worst
+	head.own, head.Severity = head.Severity, worst
 	for _, i := range group {
 		f := &r.Findings[i]
 		if i == at {
 			continue
 		}
-		head.Also = append(head.Also, Place{f.File, f.Pos, f.Fingerprint, f.Rule, f.Message})
-		r.counted(f)
+		head.Also = append(head.Also, f.place())
+		if n := f.of.rest(); n > 0 {
+			f.of.n = 0
+			more := Finding{Rule: f.Rule, Severity: f.Severity, File: f.File, Provider: f.Provider, Version: f.Version,
+				Message: phrase.Count(n, "more such finding")}
+			head.Also = append(head.Also, more.place())
+		}
 		f.Rule = nil
 	}
 }
@@ -378,7 +390,7 @@ func (r *Report) merge(edits bool) {
 		rule                     *Rule
 		release, object, message string
 	}
-	r.causes()
+	r.causes(edits)
 	first := map[key]int{}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
@@ -402,19 +414,15 @@ func (r *Report) merge(edits bool) {
 	r.Findings = kept
 }
 
-// rest counts what was not kept of the kinds of findings that are left.
+// rest adds to Rest, once, how many findings of each kind that is left were not kept.
 func (r *Report) rest() {
 	for i := range r.Findings {
-		r.counted(&r.Findings[i])
-		r.Findings[i].of = nil
-	}
-}
-
-// counted adds to Rest, once, how many findings of the kind of one were not kept.
-func (r *Report) counted(f *Finding) {
-	if n := f.of.rest(); n > 0 {
-		r.Rest = append(r.Rest, Rest{f.Rule, f.Severity, f.File, n})
-		f.of.n = 0
+		f := &r.Findings[i]
+		if n := f.of.rest(); n > 0 {
+			r.Rest = append(r.Rest, Rest{f.Rule, f.Severity, f.File, n})
+			f.of.n = 0
+		}
+		f.of = nil
 	}
 }
 
@@ -441,24 +449,52 @@ func (r *Report) Rename(rename func(file string) string) {
 	r.finish()
 }
 
+// Fingerprints adds those of all findings, and of what follows from them, to a set.
+func (r *Report) Fingerprints(to map[string]bool) {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		to[f.Fingerprint] = true
+		for _, p := range f.Also {
+			to[p.Fingerprint] = true
+		}
+	}
+	delete(to, "") // of what was only counted
+}
+
 // Without takes the findings with the given fingerprints away and returns how many they
-// were. Of a finding that is known, what follows from it and is not known stays. Those that
-// were only counted stay, because which ones they are is not known.
+// were. Of a finding that is known, what follows from it and is not known stays, with its own
+// severity. Those that were only counted stay, because which ones they are is not known.
 func (r *Report) Without(fingerprints map[string]bool) int {
 	before := len(r.Findings)
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
-		same := func(p Place) bool { return p.Rule == nil && fingerprints[p.Fingerprint] }
-		known := fingerprints[f.Fingerprint] || slices.ContainsFunc(f.Also, same)
-		f.Also = slices.DeleteFunc(slices.Clone(f.Also), func(p Place) bool { return fingerprints[p.Fingerprint] })
-		next := slices.IndexFunc(f.Also, func(p Place) bool { return p.Rule != nil })
+		known := fingerprints[f.Fingerprint]
+		var left, next []Place
+		worst := f.own
+		for _, p := range f.Also {
+			switch {
+			case !fingerprints[p.Fingerprint]:
+				left = append(left, p)
+			case p.follows == nil:
+				known = true
+			}
+		}
+		for _, p := range left {
+			if p.follows != nil {
+				next = append(next, p)
+				worst = max(worst, p.follows.Severity)
+			}
+		}
 		switch {
-		case known && next < 0:
+		case known && len(next) == 0:
 			continue
 		case known:
-			p := f.Also[next]
-			f = Finding{Rule: p.Rule, Severity: f.Severity, File: p.File, Pos: p.Pos, Provider: f.Provider, Version: f.Version,
-				Message: p.Message, Also: slices.Delete(f.Also, next, next+1), Fingerprint: p.Fingerprint}
+			at := slices.MinFunc(next, func(a, b Place) int { return cmp.Compare(b.follows.Severity, a.follows.Severity) })
+			f = *at.follows
+			f.File, f.Also = at.File, slices.DeleteFunc(next, func(p Place) bool { return p.follows == at.follows })
+			f.own = f.Severity
+		case len(left) < len(f.Also):
+			f.Also, f.Severity = left, cmp.Or(worst, f.Severity)
 		}
 		kept = append(kept, f)
 	}

@@ -67,8 +67,8 @@ func (r *Release) Series() (*metadata.Metadata, *metadata.Series) {
 // brings; empty if there is none. Only file and release rules may ask.
 func (r *Release) Installed() *Index { return r.installed() }
 
-// mayHold reports whether the components may hold an object in a document that cannot be understood.
-func (r *Release) mayHold(what string) bool {
+// MayHold reports whether the components may hold an object in a document that cannot be understood.
+func (r *Release) MayHold(what string) bool {
 	all := r.Installed()
 	if len(all.Objects) == 0 {
 		return false
@@ -327,11 +327,12 @@ func (r *Release) OfKind(kind layouts.FileKind) []*File {
 // WithClasses are the files that hold a ClusterClass or a Cluster that uses one. Rules
 // that look for these in other files than their own ask for them here, because all
 // other templates may have to be parsed again. Only file and release rules may ask.
+// The files of the release come last, because findings in others are not reported.
 func (r *Release) WithClasses() []*File {
 	out := r.classes()
 	for _, w := range r.with() {
 		if r.Own && w.Own {
-			out = append(slices.Clip(out), w.classes()...)
+			out = slices.Concat(w.classes(), out)
 		}
 	}
 	return out
@@ -402,7 +403,7 @@ func (p *Pass) Images(names []ImageName) []Image { return p.part.images(names) }
 // at a value that is the default of a variable is a warning then, as users may set
 // another value; but what clusterctl refuses by default is an error.
 func (p *Pass) Report(f Finding) {
-	if f.lacks != "" && p.Release.mayHold(f.lacks) {
+	if f.lacks != "" && p.Release.MayHold(f.lacks) {
 		return
 	}
 	f.Rule = p.Rule
@@ -422,10 +423,14 @@ func (p *Pass) Report(f Finding) {
 	if f.about != nil && f.about.in != nil {
 		in = f.about.in
 	}
-	if in != nil && slices.ContainsFunc(p.part.with(), func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
-		return // of Options.With, which is not judged
+	others := p.part.with()
+	if p.Release != nil {
+		others = p.Release.with()
 	}
-	if a := f.about; a != nil && a.doc != nil && in != nil && in.Artifact != nil && f.Pos.Line == in.Raw.Pos(len(in.Raw.Data)).Line && in.CutAt(a.doc) {
+	if in != nil && slices.ContainsFunc(others, func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
+		return // of Options.With, or beside what was named: not judged
+	}
+	if in != nil && in.Artifact != nil && f.about != nil && in.CutAt(f.End) {
 		if end := "end of " + in.Raw.Name; f.Severity == Error {
 			f = f.Because(end)
 		} else {

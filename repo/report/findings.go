@@ -257,7 +257,7 @@ type jsonRest struct {
 	Rule     string `json:"rule" doc:"the ID of the rule"`
 	Severity string `json:"severity" enum:"error,warning,info" doc:"how bad they are"`
 	File     string `json:"file" doc:"the file they are in"`
-	Count    int    `json:"count" doc:"how many there are beside those in findings"`
+	Count    int    `json:"count" doc:"how many there are besides those in findings"`
 }
 
 type jsonKind struct {
@@ -332,8 +332,8 @@ type jsonFinding struct {
 
 type jsonPlace struct {
 	jsonPosition
-	Rule        string `json:"rule,omitempty" doc:"the ID of the rule by which it follows from the fault; absent if the finding says the same here"`
-	Message     string `json:"message,omitempty" doc:"what is wrong here; absent if the finding says the same here"`
+	Rule        string `json:"rule,omitempty" doc:"the ID of the rule by which it follows from the fault; absent if it is the same finding in another file"`
+	Message     string `json:"message,omitempty" doc:"what is wrong here; absent if it is the same finding in another file"`
 	Fingerprint string `json:"fingerprint" doc:"the value that the finding would have if it were reported here"`
 }
 

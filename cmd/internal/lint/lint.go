@@ -325,12 +325,7 @@ func (f *flags) knownSince(ctx context.Context, env *cli.Env, names []string, o 
 		if err != nil {
 			return fmt.Errorf("--changed-since: %w", err)
 		}
-		for _, finding := range before.Findings {
-			known[finding.Fingerprint] = true
-			for _, p := range finding.Also {
-				known[p.Fingerprint] = true
-			}
-		}
+		before.Fingerprints(known)
 	}
 	return nil
 }

@@ -62,12 +62,12 @@ func (f *flags) lintAgain(ctx context.Context, env *cli.Env, names []string, o c
 
 // changes returns the findings that only one of two reports has.
 func changes(before, after *lint.Report) (added, gone []lint.Finding) {
-	without := func(findings, others []lint.Finding) []lint.Finding {
+	without := func(r, other *lint.Report) []lint.Finding {
 		known := map[string]bool{}
-		for _, f := range others {
-			known[f.Fingerprint] = true
-		}
-		return slices.DeleteFunc(slices.Clone(findings), func(f lint.Finding) bool { return known[f.Fingerprint] })
+		other.Fingerprints(known)
+		left := lint.Report{Findings: slices.Clone(r.Findings)}
+		left.Without(known)
+		return left.Findings
 	}
-	return without(after.Findings, before.Findings), without(before.Findings, after.Findings)
+	return without(after, before), without(before, after)
 }

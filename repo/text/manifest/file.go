@@ -345,14 +345,11 @@ func (f *File) MayHold(kind, name string) bool {
 	return slices.ContainsFunc(s.Lost, func(pos yamldoc.Pos) bool { return holds(f.Raw.Data[f.Raw.Offset(pos):]) })
 }
 
-// CutAt reports whether a document is the last one of a file without a line feed at its end: it may
-// have been cut off.
-func (f *File) CutAt(d *yamldoc.Document) bool {
-	if f.Raw.Data == "" || strings.HasSuffix(f.Raw.Data, "\n") {
-		return false
-	}
-	s := f.Docs()
-	return s != nil && len(s.Docs) > 0 && s.Docs[len(s.Docs)-1] == d
+// CutAt reports whether a value ends where a file does, without a line feed: the file may have
+// been cut off there.
+func (f *File) CutAt(end yamldoc.Pos) bool {
+	data := f.Raw.Data
+	return !strings.HasSuffix(data, "\n") && !end.IsZero() && strings.Trim(data[f.Raw.Offset(end):], ": \t") == ""
 }
 
 // joined reports whether a document is two objects without a line between them.
