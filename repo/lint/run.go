@@ -321,6 +321,9 @@ func (r *part) open(release *Release) {
 			f.Forget()
 		}
 	}
+	if release.Incomplete != "" {
+		r.report.Open = append(r.report.Open, release.Path+" "+release.Incomplete)
+	}
 	if len(literal) > 0 {
 		r.report.Open = append(r.report.Open, phrase.Few(literal, 12)+
 			": has ${} only in scripts, so taken as what kubectl applies; variables of clusterctl not checked")

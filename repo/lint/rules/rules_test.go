@@ -3,6 +3,7 @@ package rules_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -255,4 +256,51 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("not found: %s: %s", place, why)
 	}
 	t.Log(count)
+}
+
+// TestBrokenDocuments breaks the documents of real components, one at a time: what cannot be
+// read is never called missing, so that there is no other finding than that about the document.
+func TestBrokenDocuments(t *testing.T) {
+	share.SkipInRace(t)
+	whole := given.Value(folder.Open(context.Background(), share.Corpus(t, "releases")))(t)
+	every := share.Of(3, 1)
+	n := 0
+	// of the first object, which is another one if that is broken
+	first := []string{"COMP020", "META017"}
+	for _, p := range whole.Providers {
+		r := p.Releases[len(p.Releases)-1]
+		components := r.Components()
+		text := given.Value(components.Text())(t)
+		found := func(text string) map[string]bool {
+			of := *r
+			of.Artifacts = append(phrase.Only(r.Artifacts, func(a *repo.Artifact) bool { return a != components }),
+				repo.NewArtifact(components.Name, components.Path, int64(len(text)), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }).As(components.Kind()))
+			of.Sort()
+			report := given.Value(lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{{Provider: p.Provider, Path: p.Path, Releases: []*repo.Release{&of}}}}, lint.Options{Rules: rules.All}))(t)
+			out := map[string]bool{}
+			for _, f := range report.Findings {
+				out[f.Rule.ID+" "+f.Object] = true
+				for _, also := range f.Also {
+					if also.Rule != nil {
+						out[also.Rule.ID+" "] = true
+					}
+				}
+			}
+			return out
+		}
+		sound := found(text)
+		documents := strings.Split(text, "\n---\n")
+		for i := range documents {
+			if n++; n%every != 0 {
+				continue
+			}
+			broken := slices.Clone(documents)
+			broken[i] += "\nbad: : x"
+			for what := range found(strings.Join(broken, "\n---\n")) {
+				if rule, _, _ := strings.Cut(what, " "); !sound[what] && !sound[rule+" "] && rule != "YAML001" && !slices.Contains(first, rule) {
+					t.Errorf("%s: %s, if this document is broken:\n%.300s", p.Label(), what, documents[i])
+				}
+			}
+		}
+	}
 }

@@ -328,7 +328,7 @@ func rewritten(p *lint.Pass, t *patch.Template) bool {
 	}
 	d := p.Release.CRD(group, t.Kind)
 	if d == nil {
-		return false
+		return p.Release.MayHold(contract.CRDName(group, t.Kind))
 	}
 	storage := d.Storage()
 	converted := d.Object.Get("spec", "conversion", "strategy").Str() == "Webhook" && (storage == nil || storage.Name != version)
@@ -531,6 +531,9 @@ func definitionOf(p *lint.Pass, t *patch.Template) (s crd.Schema, prefix []strin
 		}
 		if s, ok = contract.CoreSchema(group, kind, version); ok {
 			return s, prefix, true, ok // the kubeadm providers have webhooks
+		}
+		if p.Release.MayHold(contract.CRDName(group, kind)) {
+			break
 		}
 	}
 	return s, nil, false, false

@@ -532,7 +532,7 @@ func patchHandler(p *lint.Pass, c *clusterclass.Class) {
 			case len(configs) > 0:
 				_, config, _ := strings.Cut(n.Text(), ".")
 				if !slices.ContainsFunc(configs, func(o *manifest.Object) bool { return o.Name == config || sampled(o, o.Get("metadata", "name")) }) {
-					p.On(c.Object, n, "the components do not contain an ExtensionConfig named %q", config)
+					p.Report(lint.On(c.Object, n, "the components do not contain an ExtensionConfig named %q", config).Without("ExtensionConfig "))
 				}
 			}
 		}

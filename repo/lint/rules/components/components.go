@@ -297,7 +297,7 @@ func managerContainer(p *lint.Pass) {
 	}
 	if len(deployments) == 0 {
 		p.Report(lint.On(running[0], running[0].Get("kind"),
-			"the controller is in a %s; want a Deployment with a container named %s", running[0].Kind, view.ManagerName).As(lint.Warning))
+			"the controller is in a %s; want a Deployment with a container named %s", running[0].Kind, view.ManagerName).As(lint.Warning).Without("Deployment "))
 		deployments = running
 	}
 	watches := watchers(p.Release)

@@ -590,7 +590,8 @@ func misnamed(p *lint.Pass, role contract.Role, pool *contract.Kind) *contract.K
 			continue
 		}
 		kind := strings.ToLower(k.Kind)
-		orphan := k.Template && strings.Contains(kind, "pool") && p.Release.CRD(k.Group, k.Base()) == nil
+		orphan := k.Template && strings.Contains(kind, "pool") && p.Release.CRD(k.Group, k.Base()) == nil &&
+			!p.Release.MayHold(contract.CRDName(k.Group, k.Base()))
 		if orphan || !k.Template && strings.HasPrefix(kind, strings.ToLower(pool.Kind)) && k != pool {
 			return k
 		}
@@ -813,8 +814,8 @@ func poolMachines(p *lint.Pass, k *contract.Kind) {
 		return other.Group == k.Group && strings.HasSuffix(other.Kind, "Machine") && v != nil && v.Served
 	}
 	if !slices.ContainsFunc(view.Definitions(p), machine) {
-		view.Accuse(p, k, s.Node, 0, "group %s serves no machine kind in version %s, which Cluster API takes from %s",
-			k.Group, k.Judged.Name, k.Kind)
+		view.Settle(p, k.Object, lint.On(k.Object, s.Node, "group %s serves no machine kind in version %s, which Cluster API takes from %s",
+			k.Group, k.Judged.Name, k.Kind).Without(crd.Kind+" "), view.Within(s.Node)...)
 	}
 }
 
@@ -911,8 +912,8 @@ func claimsAndAddresses(p *lint.Pass) {
 			}
 		}
 		if len(missing) > 0 {
-			p.On(roles[0], roles[0].Get("rules"),
-				"no role allows %s on %s in %s", strings.Join(missing, ", "), need.resource, need.group)
+			p.Report(lint.On(roles[0], roles[0].Get("rules"),
+				"no role allows %s on %s in %s", strings.Join(missing, ", "), need.resource, need.group).Without(view.RbacGroup + " "))
 		}
 	}
 }

@@ -395,7 +395,7 @@ func extensionCASecret(p *lint.Pass) {
 			p.On(o, at, "%q does not have the form NAMESPACE/NAME", at.Text())
 		case len(made) == 0:
 		case made[name] == nil && all.Find("", "Secret", name) == nil:
-			f := lint.On(o, at, "no Certificate of the components creates Secret %s", name)
+			f := lint.On(o, at, "no Certificate of the components creates Secret %s", name).Without(" " + name)
 			if known && namespace != own {
 				f.Severity = lint.Warning // another provider may install it
 			}

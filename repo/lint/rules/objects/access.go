@@ -69,7 +69,7 @@ var _ = accessRules.Add(lint.Rule{
 		for _, k := range foreignKinds(p) {
 			if verbs, _, _ := view.Allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
 				f := lint.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
-				p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group))
+				p.Report(view.InGroup(f, k.CRD).Because("access of Cluster API to group " + k.Group).Without(view.RbacGroup + " "))
 			}
 		}
 	},
@@ -287,7 +287,7 @@ func controlPlaneAggregation(p *lint.Pass) {
 			} else {
 				f.Message += ", which a " + user.Kind + " in " + user.File.Artifact.Name + " uses"
 			}
-			p.Report(view.InGroup(f, k.CRD))
+			p.Report(view.InGroup(f, k.CRD).Without(view.RbacGroup + " "))
 		}
 	}
 }
@@ -395,7 +395,7 @@ func missingRole(p *lint.Pass) {
 	for _, o := range all.Objects {
 		if o.Is(view.RbacGroup, "ClusterRole") && aggregatesNothing(all, o) {
 			f := lint.On(o, view.Nearest(o, "aggregationRule"), "no ClusterRole of the components has the labels that %s aggregates", o.Name)
-			p.Report(f.As(lint.Warning)) // other providers may bring one
+			p.Report(f.As(lint.Warning).Without("ClusterRole ")) // other providers may bring one
 		}
 		if o.Group != view.RbacGroup || !view.IsBinding(o) {
 			continue

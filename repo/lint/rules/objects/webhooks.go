@@ -164,7 +164,7 @@ func serviceSelector(p *lint.Pass) {
 		switch len(behind) {
 		case 0:
 			labels := phrase.List(selector.Fields(), func(f yamldoc.Field) string { return f.Name + "=" + f.Value.Text() })
-			report(o, selector, lint.On(o, selector, "the Service selects no pods of the components").Because("pods "+strings.Join(labels, ",")))
+			report(o, selector, lint.On(o, selector, "the Service selects no pods of the components").Without(" containers").Because("pods "+strings.Join(labels, ",")))
 			continue
 		case 1:
 		default:
@@ -433,7 +433,8 @@ func templateDryRun(p *lint.Pass) {
 				for _, name := range templatesOf(p.Release, rule, n.Str()) {
 					if !said[name] {
 						said[name] = true
-						p.Report(lint.On(w.object, n, "a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", name).Because(p.Rule.ID))
+						p.Report(lint.On(w.object, n, "a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", name).
+							Because(p.Rule.ID).Without(crd.Kind + " ")) // of a cluster it needs no dry run
 					}
 				}
 			}

@@ -303,7 +303,8 @@ func missingVolumeSource(p *lint.Pass) {
 			case there == nil && l.kind == "Secret" && slices.ContainsFunc(all.Kind(view.CertManagerGroup, "Certificate"), func(c *manifest.Object) bool { return c.Get("spec", "secretName") == nil }):
 				// which Secret that one makes is not known
 			case there == nil:
-				p.Report(lint.On(o, l.name, "the %s %s is not in the components", l.kind, name).Lacks(cmp.Or(uncertified(p, l.kind), l.kind+" "+name)))
+				p.Report(lint.On(o, l.name, "the %s %s is not in the components", l.kind, name).
+					Because(cmp.Or(uncertified(p, l.kind), l.kind+" "+name)).Without(" " + name)) // a Certificate may make it
 			case l.key.Str() != "" && lacks(there, l.key.Text()):
 				p.On(o, l.key, "the %s %s has no key %s", l.kind, name, l.key.Text())
 			}

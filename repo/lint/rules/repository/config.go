@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -200,6 +201,14 @@ func imageOverrides(p *lint.Pass) {
 		report(images, lint.Error, "images is %s, not a mapping", images.Kind.Noun())
 		return
 	}
+	tagged := map[string]bool{} // LABEL/IMAGE with a tag of its own, in lower case
+	for _, f := range overrides {
+		for _, part := range f.Value.Fields() {
+			if strings.EqualFold(part.Name, "tag") {
+				tagged[strings.ToLower(f.Name)] = true
+			}
+		}
+	}
 	for _, f := range overrides {
 		component, _, one := strings.Cut(strings.ToLower(f.Name), "/")
 		if _, err := layouts.ParseLabel(component); err != nil && component != layouts.CertManager.Name && (component != "all" || one) {
@@ -221,7 +230,7 @@ func imageOverrides(p *lint.Pass) {
 			case v.Text() != "":
 				if _, err := imageref.Parse(image(v.Text())); err != nil {
 					report(v, lint.Error, "%s %q of images.%s does not make a valid image: %v", part.Name, v.Text(), f.Name, err)
-				} else if all := imagesOf(p, component); strings.EqualFold(part.Name, "tag") && !one && len(all) > 1 {
+				} else if all := imagesOf(p, component, tagged); strings.EqualFold(part.Name, "tag") && !one && len(all) > 1 {
 					report(v, lint.Warning, "images.%s gives the same tag to %s", f.Name, phrase.Few(all, 5))
 				}
 			}
@@ -231,15 +240,22 @@ func imageOverrides(p *lint.Pass) {
 
 var imageLine = phrase.Pattern(`(?m)^[ \t-]*image:[ \t]+["']?([^\s"'#{]+)`)
 
-// imagesOf names the images in the components of a provider, or of all, without their tags.
-func imagesOf(p *lint.Pass, label string) []string {
+// imagesOf names the images in the newest components of a provider, or of all, without
+// their tags, but for those with a tag of their own. Other versions may have images of other
+// names: clusterctl installs one.
+func imagesOf(p *lint.Pass, label string, tagged map[string]bool) []string {
 	names := map[string]bool{}
 	for _, provider := range p.Repository.Providers {
-		for _, r := range provider.Releases {
-			if c := r.Components(); c != nil && (label == "all" || label == provider.Label()) {
-				text, _ := c.Text()
-				for _, found := range imageLine().FindAllStringSubmatch(text, -1) {
-					name, _, _ := imageref.Split(found[1])
+		n := len(provider.Releases)
+		if n == 0 || label != "all" && label != provider.Label() {
+			continue
+		}
+		if c := provider.Releases[n-1].Components(); c != nil {
+			text, _ := c.Text()
+			for _, found := range imageLine().FindAllStringSubmatch(text, -1) {
+				name, _, _ := imageref.Split(found[1])
+				own := tagged[strings.ToLower(provider.Label()+"/"+path.Base(name))] || label == "all" && tagged[provider.Label()]
+				if !own {
 					names[name] = true
 				}
 			}

@@ -201,39 +201,39 @@ func findMissing(p *lint.Pass) (out []link) {
 			}
 			seen[at] = true
 			l.number = len(seen)
-			l.find(p)
-			out = append(out, l)
+			if l.find(p) {
+				out = append(out, l)
+			}
 		})
 	}
 	return out
 }
 
-// elsewhere returns another file of the release that has an object; nil if there is none. It only
-// looks for the first links of a file, and not among thousands of files, so that the work stays
-// small; then all that is lost is the name of that file.
-func elsewhere(p *lint.Pass, l *link) *lint.File {
-	const most, looks = 20, 2000
-	if l.number > most || l.number*len(p.Release.Files) > looks {
-		return nil
+// elsewhere returns another file of the release that has an object; nil if there is none. So that
+// the work stays small, it is not known for the last of many links in a release of many files.
+func elsewhere(p *lint.Pass, l *link) (in *lint.File, known bool) {
+	if l.number*len(p.Release.Files) > 20_000 {
+		return nil, false
 	}
 	for _, f := range p.Release.Files {
 		if f != p.File && slices.Contains(rendered, f.Kind) && strings.Contains(f.Raw.Data, "kind: "+l.kind) &&
 			strings.Contains(f.Raw.Data, view.Spelling(l.object, l.name)) &&
 			slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool { return o.Kind == l.kind && o.Name == l.name.Text() }) {
-			return f
+			return f, true
 		}
 	}
-	return nil
+	return nil, true
 }
 
-// find sets what a missing link says of the release.
-func (l *link) find(p *lint.Pass) {
+// find sets what a missing link says of the release, and reports whether that is known.
+func (l *link) find(p *lint.Pass) (known bool) {
 	from, variable := view.From(l.object, l.name)
 	if l.kind == "" || variable && !l.object.File.IsOption(from.Name) { // users say what it is called
-		return
+		return true
 	}
-	l.in = elsewhere(p, l)
+	l.in, known = elsewhere(p, l)
 	l.released = l.in != nil || l.kind == "ConfigMap" || l.kind == "ServiceAccount" || l.kind == "Role"
+	return known
 }
 
 var _ = templateRules.Add(lint.Rule{

@@ -290,7 +290,7 @@ func labelWithoutEffect(p *lint.Pass) {
 			case definition == nil && move.Foreign(o.Group, o.Kind) && p.Release.Own: // stays open
 			case definition == nil && move.Foreign(o.Group, o.Kind):
 				p.Report(lint.On(o, at, "whether the label %s moves this %s is not known: clusterctl only considers kinds whose CRD has the label clusterctl.cluster.x-k8s.io, and the release does not define %s",
-					label, o.Kind, o.Kind).As(lint.Info))
+					label, o.Kind, o.Kind).As(lint.Info).Without(crd.Kind + " "))
 			case !components:
 			case o.Group == "" && o.Kind == "Secret" && p.Release.Provider.Type == layouts.Infrastructure:
 			case o.Group == "" && o.Kind == "Secret":

@@ -686,7 +686,7 @@ func referenceTarget(p *lint.Pass) {
 		names := phrase.List(candidates, func(o *manifest.Object) string { return o.Name })
 		near := phrase.Nearest(r.name.Text(), names)
 		if o := sameName(all, r); o != nil {
-			f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, o.Name, o.Group)
+			f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, view.Spelling(o, o.Get("metadata", "name")), o.Group)
 			f = f.Perhaps(view.Named(o))
 			if o.Kind == r.kind {
 				f = f.Because("group " + o.Group + " for " + r.group + " in " + p.File.Raw.Name)
@@ -1056,6 +1056,7 @@ func noCluster(p *lint.Pass) {
 		}
 	}
 	switch {
+	case len(p.File.Objects()) == 0 && !p.File.Parses(): // YAML001
 	case len(p.File.Objects()) == 0:
 		p.Path(p.File.Raw.Name, "the template does not contain any object")
 	case class != nil: // clusterctl prints it, for users to apply

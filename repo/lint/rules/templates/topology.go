@@ -107,7 +107,7 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 		return nil
 	}
 	if c := cmp.Or(named(p.Release.ClassFile(p.File, n.Text())), named(p.File)); c != nil ||
-		view.Variable(o, n) {
+		view.Variable(o, n) || p.Release.Own { // ClassFile knows all files of users
 		return c
 	}
 	return named(classElsewhere(p, n.Text()))

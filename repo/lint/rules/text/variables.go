@@ -502,7 +502,7 @@ func variablePrefix(p *lint.Pass) {
 			}) {
 				told[r.Name] = true
 				p.Report(lint.Spanning(f, r.Start, r.End, "%s has no prefix for %s, so another provider may use the same variable",
-					r.Name, p.Release.Provider.Label()).Because(p.Rule.ID))
+					r.Name, p.Release.Provider.Label()).Because(p.Rule.ID).Without("Namespace "))
 			}
 		}
 	}

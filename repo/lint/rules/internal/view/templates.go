@@ -39,7 +39,7 @@ func ClassTemplates(f *lint.File) map[*manifest.Object]bool {
 	return out
 }
 
-// Mutated reports whether a webhook of the release sees new objects of a kind
+// Mutated reports whether a webhook of the release sees, or may see, new objects of a kind
 // before the API server compares them with the schema.
 func Mutated(r *lint.Release, d *crd.CRD) bool {
 	if _, in := r.Defines(d.Group, d.Kind); in != nil {
@@ -52,7 +52,7 @@ func Mutated(r *lint.Release, d *crd.CRD) bool {
 			}
 		}
 	}
-	return false
+	return r.MayHold("MutatingWebhookConfiguration ")
 }
 
 // Seconds reads whole seconds, or a duration as v1beta1 has it.
