@@ -72,7 +72,11 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 		return nil, ErrNotOwn
 	}
 	notes := phrase.List(left, func(m *folder.Made) string {
-		return fmt.Sprintf("%s: text for %s; check what it makes of it: %s | clusterctl-repo lint -", m.Path, m.Program, m.Command)
+		command := ""
+		if m.Command != "" {
+			command = m.Command + " | "
+		}
+		return fmt.Sprintf("%s: input for %s; check its output: %sclusterctl-repo lint -", m.Path, m.Program, command)
 	})
 	if len(r.Artifacts) == 0 {
 		return nil, wrongf("%s", strings.Join(notes, "\n"))
@@ -81,7 +85,8 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 		o.note(false, "not read: %s", note)
 	}
 	if len(left) > 0 {
-		r.Incomplete = "holds files that are not read"
+		paths := phrase.List(left, func(m *folder.Made) string { return m.Path })
+		r.Incomplete = "holds files that are not read: " + phrase.Few(paths, 6)
 	}
 	if more, _, err := ownFiles(dir, beside); err == nil {
 		r.Beside = slices.Concat(r.Beside, more.Artifacts, more.Beside)
@@ -106,7 +111,7 @@ func OwnFile(a *repo.Artifact) (*Resolved, error) {
 	case err != nil:
 		return nil, err
 	case len(left) > 0:
-		return nil, wrongf("%s is not YAML, but text for %s", a.Name, left[0].Program)
+		return nil, wrongf("%s is not YAML, but input for %s; check its output", a.Name, left[0].Program)
 	case len(r.Artifacts) == 0:
 		return nil, wrongf("%s %w", a.Name, ErrNotOwn)
 	}
@@ -117,7 +122,7 @@ func OwnFile(a *repo.Artifact) (*Resolved, error) {
 // program are left.
 func ownFiles(name string, all []*repo.Artifact) (r *repo.Release, left []*folder.Made, err error) {
 	r = &repo.Release{Path: name, Own: true}
-	text := &folder.Made{Program: "Helm, Jinja or another program", Command: "PROGRAM"}
+	text := &folder.Made{Program: "Helm, Jinja or another program"}
 	var texts []string
 	for _, a := range all {
 		data, err := a.Text()
@@ -128,7 +133,7 @@ func ownFiles(name string, all []*repo.Artifact) (r *repo.Release, left []*folde
 		case kind == layouts.Asset && beside:
 			r.Beside = append(r.Beside, a.As(layouts.ClusterTemplate))
 		case kind == layouts.Asset:
-		case templated(data):
+		case layouts.KindOfFile(a.Name) == layouts.Asset && templated(data):
 			texts, text.Files = append(texts, a.Path), append(text.Files, a)
 		default:
 			a = a.As(kind)
@@ -144,8 +149,11 @@ func ownFiles(name string, all []*repo.Artifact) (r *repo.Release, left []*folde
 	return r, left, nil
 }
 
+// bare is what a template program such as Helm or Jinja replaces, where YAML reads it as a mapping.
+var bare = phrase.Pattern(`(?m)(^[ \t]*|[:,\[-][ \t]+)\{[{%]|^[ \t]*[}%]\}`)
+
 // templated reports whether a text is not YAML, or names no object, because of what a template
-// program such as Helm or Jinja replaces.
+// program replaces.
 func templated(data string) bool {
 	marked := func(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "{%") }
 	if !marked(data) {
@@ -156,8 +164,9 @@ func templated(data string) bool {
 		if d.Err == nil {
 			return marked(d.Root.Get("metadata", "name").Str()) || marked(d.Root.Get("kind").Str())
 		}
-		near := strings.Join(lines[max(d.Err.Pos.Line-2, 0):max(d.Err.Pos.Line, 0)], "")
-		return marked(near) || strings.Contains(near, "}}")
+		at := max(d.Err.Pos.Line-1, 0)
+		before := lines[at][:min(max(d.Err.Pos.Column-1, 0), len(lines[at]))]
+		return marked(before) || bare().MatchString(strings.Join(lines[max(at-1, 0):at+1], "\n"))
 	})
 }
 

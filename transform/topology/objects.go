@@ -3,6 +3,7 @@ package topology
 //lint:file-ignore SA1019 Clusters and classes in v1beta1 are what users still write
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -59,7 +60,7 @@ func (g *generator) admit(o *manifest.Object) {
 			pos := o.Doc.Pos(v.Node)
 			g.note("%s:%d:%d: %s is left out: a %s of %s has no such field", o.Doc.File.Name, pos.Line, pos.Column, v.Path, o.Kind, o.Version)
 		default:
-			g.refuse(o, v.Node, "%s %s", v.Path, v.Message)
+			g.refuse(o, v.Node, "%s %s", cmp.Or(v.Path, o.Kind), v.Message)
 		}
 	}
 	for _, p := range crd.Problems(o.Get("metadata")) {

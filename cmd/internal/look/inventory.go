@@ -48,6 +48,11 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 			var all []report.Inventory[T]
 			var failures []error
 			for _, r := range releases {
+				for _, a := range r.Artifacts {
+					if a.Literal {
+						env.Say("info: %s has ${} only in scripts, so it is taken as what kubectl applies; clusterctl generate cluster --from would ask for them", a.Name)
+					}
+				}
 				items, err := list(cmd.Context(), r)
 				if cmd.Context().Err() != nil {
 					return err

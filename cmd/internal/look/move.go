@@ -159,12 +159,10 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 	if err == nil {
 		releases, err = t.Newest()
 	}
-	if err == nil && releases[0].Own {
-		before := m.failures
+	if err == nil && releases[0].Own && !open.IsURL(name) {
 		if d, unread := m.read(ctx, name); unread == nil && d.Exist() || !haveVariables(releases[0]) {
 			return nil, d, unread // a dump, whose variables are those of scripts
 		}
-		m.failures = before
 	}
 	for _, n := range notes {
 		targets.Tell(m.env)(n)

@@ -142,23 +142,34 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 	if err != nil {
 		return nil, err
 	}
+	with := map[string][]*manifest.Object{} // the class that is named, and what it is admitted with
 	for i, o := range template {
 		spec, name := o.Get("spec", "topology"), clusterclass.Named(o)
 		if !o.Is(clusterclass.Group, "Cluster") || spec.Given() == nil || spec.Is(yamldoc.Map) && len(spec.Fields()) == 0 {
 			continue
 		}
-		all := template
-		if r.class != "" || classOf(all, name) == nil {
-			more, err := r.classFrom(ctx, env, name)
-			if err != nil {
-				return nil, fmt.Errorf("the class of Cluster %s: %w", o.Name, err)
+		all, again := with[name]
+		if !again {
+			all = template
+			if name == "" {
+				return nil, cli.Usagef("spec.topology of Cluster %s names no ClusterClass", o.Name)
 			}
-			all = append(slices.Clip(more), template...)
+			if r.class != "" || classOf(all, name) == nil {
+				more, err := r.classFrom(ctx, env, name)
+				if err != nil {
+					return nil, fmt.Errorf("the class of Cluster %s: %w", o.Name, err)
+				}
+				all = append(slices.Clip(more), template...)
+			}
+			with[name] = all
 		}
 		class := classOf(all, name)
 		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: class, Templates: all, Contract: r.contract(class), Changes: r.only != ""}
 		notes, err := topology.Admit(in)
-		if err = errors.Join(err, check.Admitted(ctx, all)); err != nil {
+		if !again {
+			err = errors.Join(err, check.Admitted(ctx, all))
+		}
+		if err != nil {
 			return nil, err
 		}
 		s, err := topology.Generate(in)

@@ -89,7 +89,8 @@ func isWebFile(env *cli.Env, name string) bool {
 	}
 	l, err := layouts.ParseURL(name, env.Places().Servers())
 	kind := layouts.KindOfFile(path.Base(u.Path))
-	return l.File == "" && (kind == layouts.ClusterTemplate || kind == layouts.ClusterClass) || err != nil && rawURL(name) != ""
+	template := kind == layouts.ClusterTemplate || kind == layouts.ClusterClass
+	return rawURL(name) != "" && (err != nil || l.File == "" && template)
 }
 
 // rawURL is where the content of a file is; pages of GitHub and GitLab show it. It is empty for

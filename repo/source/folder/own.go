@@ -19,8 +19,9 @@ import (
 // mostFiles bounds the files of a folder that Files lists.
 const mostFiles = 10_000
 
-// mostBeside is the size, in bytes, up to which the neighbours of a single file are read.
-const mostBeside = 1 << 20
+// mostBeside is the size, in bytes, up to which the neighbours of a single file are read, all
+// together.
+const mostBeside = 4 << 20
 
 // Made are files that another program makes objects of.
 type Made struct {
@@ -41,15 +42,18 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 	}
 	defer r.close()
 	found := oddities{r: r}
-	n := 0
+	n, beside := 0, int64(0)
 	add := func(at string, in *Made) {
 		info, err := r.stat(at)
 		switch {
-		case only != "" && at != only && (err != nil || info.Size() > mostBeside): // the user named another file
+		case only != "" && at != only && (err != nil || beside+info.Size() > mostBeside): // the user named another file
 		case err != nil:
 			found.add(repo.OddUnreadable, at, "%v", err)
 		case info.Mode().IsRegular():
 			a := repo.NewArtifact(at, r.join(at), info.Size(), r.opener(at))
+			if at != only {
+				beside += info.Size()
+			}
 			if n++; in != nil {
 				in.Files = append(in.Files, a)
 			} else {
@@ -135,7 +139,7 @@ func (r *reader) made(dir, only string, entries []fs.DirEntry) *Made {
 			return helm(r.join(dir))
 		case "kustomization.yaml", "kustomization.yml", "Kustomization":
 			data, err := repo.NewArtifact(name, r.join(name), 0, r.opener(name)).Text()
-			if err == nil && !onlyLists(data) && (only == "" || strings.Contains(data, only)) {
+			if err == nil && !onlyLists(data) && (only == "" || names(data, only)) {
 				return &Made{Path: r.join(dir), Program: "kustomize", Command: "kustomize build " + r.join(dir)}
 			}
 		}
@@ -143,9 +147,24 @@ func (r *reader) made(dir, only string, entries []fs.DirEntry) *Made {
 	return nil
 }
 
+// names reports whether a value of a kustomization is the path of a file in its folder.
+func names(data, file string) bool {
+	var in func(n *yamldoc.Node) bool
+	in = func(n *yamldoc.Node) bool {
+		value := n.Str() // or KEY=FILE of a generator
+		return path.Clean(value[strings.LastIndex(value, "=")+1:]) == file || slices.ContainsFunc(n.List(), in) ||
+			slices.ContainsFunc(n.Fields(), func(f yamldoc.Field) bool { return in(f.Value) })
+	}
+	return slices.ContainsFunc(parsed(data), func(d *yamldoc.Document) bool { return in(d.Root) })
+}
+
+func parsed(data string) []*yamldoc.Document {
+	return yamldoc.Parse(yamldoc.NewFile("", []byte(data))).Docs
+}
+
 // onlyLists reports whether a kustomization takes files as they are.
 func onlyLists(data string) bool {
-	docs := yamldoc.Parse(yamldoc.NewFile("", []byte(data))).Docs
+	docs := parsed(data)
 	return len(docs) == 1 && docs[0].Err == nil && !slices.ContainsFunc(docs[0].Root.Fields(), func(f yamldoc.Field) bool {
 		return !slices.Contains([]string{"apiVersion", "kind", "metadata", "namespace", "resources"}, f.Name)
 	})
