@@ -16,6 +16,7 @@ import (
 type Site struct {
 	// Name is what the user wrote, without credentials.
 	Name string
+	Kind layouts.LocationKind
 	// Shared is true if all providers have one destination. Those of one
 	// version are then one release, as on GitHub.
 	Shared bool

@@ -26,8 +26,7 @@ func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, erro
 // Replace is Put for a build folder: a version that is there with other content
 // is exchanged with the new one, so that a reader sees the old files or the new
 // ones, and nothing waits for the disk. Where folders cannot be exchanged, the
-// version is away for a moment, which the notes say. After a power cut the folder
-// has to be built again.
+// version is away for a moment. After a power cut the folder has to be built again.
 func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	return d.put(ctx, r, "write", true)
 }
@@ -74,9 +73,8 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, verb string, replace 
 }
 
 // publish writes r beside its place, reads it back, and switches. After a conflict,
-// what is there makes room. Like
-// compare, it reports whether r is published already, because another
-// publisher was first.
+// what is there makes room. Like compare, it reports whether r is published already,
+// because another publisher was first.
 func (d *Folder) publish(
 	ctx context.Context, disk disk, dir string, r *repo.Release, conflict bool,
 ) (published bool, err error) {
@@ -136,7 +134,7 @@ func (d *Folder) exchangeOrMoveAway(s *staging, dir string) (exchanged bool, err
 	}
 	switch err := s.disk.rename(dir, s.old()); {
 	case errors.Is(err, syscall.EXDEV):
-		return false, fmt.Errorf("%s cannot be replaced, because %s; remove it, and publish again", d.path(dir), fixed)
+		return false, fmt.Errorf("%s cannot be replaced, because %s; remove it and run the command again", d.path(dir), fixed)
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}

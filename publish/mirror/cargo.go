@@ -254,7 +254,7 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 	if m.Watch != nil {
 		watched = publish.Watched(c.from.String()+" "+c.version, todo, m.Watch)
 	}
-	err := each(ctx, len(todo), m.wide(), func(ctx context.Context, i int) (err error) {
+	err := each(ctx, len(todo), m.Jobs, func(ctx context.Context, i int) (err error) {
 		if err := take(ctx, m.tokens); err != nil {
 			return err
 		}

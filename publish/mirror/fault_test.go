@@ -358,11 +358,7 @@ func TestJobs(t *testing.T) {
 		opts := toFolder(t, given.MemoryDir(t))
 		opts.Jobs = jobs
 		mirrored(t, wants, opts)
-		limit := 2 * jobs
-		if jobs == 1 {
-			limit = 1
-		}
-		if most > limit || most < min(jobs, 2) {
+		if most > jobs || most < min(jobs, 2) {
 			t.Errorf("%d jobs: %d files were read at the same time", jobs, most)
 		}
 	}

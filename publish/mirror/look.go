@@ -26,7 +26,7 @@ type planner struct {
 // listed stops the run at its beginning.
 func (m *planner) lookAll(ctx context.Context, tasks []*task) ([]*cargo, error) {
 	cargos := make([]*cargo, len(tasks))
-	err := each(ctx, len(tasks), m.wide(), func(ctx context.Context, i int) (err error) {
+	err := each(ctx, len(tasks), m.Jobs, func(ctx context.Context, i int) (err error) {
 		cargos[i], err = m.look(ctx, tasks[i])
 		return err
 	})

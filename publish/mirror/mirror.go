@@ -18,7 +18,7 @@ import (
 )
 
 // DefaultJobs is Options.Jobs by default.
-const DefaultJobs = 8
+const DefaultJobs = 16
 
 type Options struct {
 	Place
@@ -29,9 +29,8 @@ type Options struct {
 	// those of the last run.
 	Settings Settings
 	Given    Given
-	// Jobs limits what runs at the same time: looks at what there is, releases, and
-	// files. Unless it is 1, twice as many downloads are under way, because a small
-	// file waits for its server most of the time, and so are releases for a Folder.
+	// Jobs limits what runs at the same time: looks at what there is, downloads, and
+	// releases for a Folder. Of releases that are uploaded it is half as many.
 	Jobs int
 	// DryRun changes nothing, and downloads what is looked into before a release is
 	// copied.
@@ -154,7 +153,7 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 		if err != nil {
 			return err
 		}
-		copying := &copier{run: m, tokens: make(chan struct{}, m.wide()), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		copying := &copier{run: m, tokens: make(chan struct{}, m.Jobs), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
 		err = copying.copy(ctx, cargos)
 		if closeErr := m.closeJournal(); err == nil {
 			err = closeErr
@@ -249,14 +248,6 @@ type run struct {
 	judged, lost map[ReleaseName]bool
 	journal      *os.File
 	result       Result
-}
-
-// wide is how many downloads may be under way.
-func (m *run) wide() int {
-	if m.Jobs == 1 {
-		return 1
-	}
-	return 2 * m.Jobs
 }
 
 // at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it

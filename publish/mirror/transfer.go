@@ -43,9 +43,9 @@ func (m *copier) copy(ctx context.Context, cargos []*cargo) error {
 			return err
 		}
 	}
-	limit := m.Jobs
-	if m.Folder != nil {
-		limit = m.wide() // so that downloads go on while others are written to the disk
+	limit := m.Jobs // downloads go on while others are written to the disk
+	if m.Folder == nil {
+		limit = (m.Jobs + 1) / 2
 	}
 	var failed atomic.Bool
 	return each(ctx, len(chains), limit, func(ctx context.Context, i int) error {

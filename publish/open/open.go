@@ -100,7 +100,7 @@ func (p *Places) Site(name string, o Options) (publish.Site, error) {
 		return folder.Site(), nil
 	}
 	p.claim(place)
-	site := publish.Site{Name: name, Shared: place.Shared()}
+	site := publish.Site{Name: name, Kind: place.Kind, Shared: place.Shared()}
 	var mu sync.Mutex
 	opened := map[string]publish.Destination{}
 	site.Of = func(provider layouts.Provider) (publish.Destination, error) {

@@ -140,9 +140,6 @@ func put(ctx context.Context, env *cli.Env, releases []*repo.Release, out string
 			word = "unchanged:"
 		}
 		env.Say("%s %s (%d files)", word, filepath.ToSlash(env.Short(result.Where)), len(r.Artifacts))
-		for _, note := range result.Notes {
-			env.Say("info: %s", note)
-		}
 	}
 	return nil
 }

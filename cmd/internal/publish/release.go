@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,16 +127,19 @@ func (s *shipment) config(env *cli.Env, dir string) (c *config.Config, from stri
 	return c, filepath.Dir(cmp.Or(file, filepath.Join(dir, config.FileName))), err
 }
 
-// origin finds out the remote repository of a source tree and the commit that it
-// is at, as far as git knows.
+// origin finds out the remote repository of a folder and the commit that it is at, as far as
+// git knows.
 func (d *delivery) origin(ctx context.Context, env *cli.Env, dir string) {
+	if info, err := os.Stat(env.Path(dir)); err != nil || !info.IsDir() {
+		return
+	}
 	r, err := git.Open(ctx, env.Path(dir))
 	if err == nil {
 		d.Commit, _ = r.Commit(ctx, "HEAD") // none before the first commit
 		d.Remote, err = r.Remote(ctx)
 	}
 	if err != nil && d.Target == "" && !errors.Is(err, git.ErrNoRepository) {
-		env.Say("info: the commit of %s is not known: %v", dir, err)
+		env.Say("info: git does not tell the commit of %s: %v", dir, err)
 	}
 }
 
@@ -181,6 +185,10 @@ func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, re
 	if len(out) == 0 {
 		labels := phrase.List(releases, func(r *repo.Release) string { return r.Provider.Label() })
 		return nil, cli.Usagef("nothing would be published: no destination takes %s", strings.Join(labels, ", "))
+	}
+	github := func(s step) bool { return s.site.Kind == layouts.GitHub }
+	if (d.Target+d.notes != "" || d.GenerateNotes) && !slices.ContainsFunc(out, github) {
+		env.Say("info: --commit, --notes-file and --generate-notes have no effect: no destination is on GitHub")
 	}
 	return out, nil
 }
