@@ -253,7 +253,7 @@ func TestGitHubLimits(t *testing.T) {
 			if one.Level == "error" {
 				errs++
 			}
-			if len(one.RelatedLocations) > 100 || tt.also > 100 && !strings.Contains(one.Message.Text, "in 200 more places") {
+			if len(one.RelatedLocations) > 20 || tt.also > 100 && !strings.Contains(one.Message.Text, "in 280 more places") {
 				t.Fatalf("%s: %d related locations: %s", tt.name, len(one.RelatedLocations), one.Message.Text)
 			}
 		}

@@ -18,12 +18,12 @@ import (
 var sarifLevels = map[lint.Severity]string{lint.Off: "none", lint.Error: "error", lint.Warning: "warning", lint.Info: "note"}
 
 // What GitHub takes of a run, and shows of it (GitHub: SARIF support for code
-// scanning, limits). It refuses a file with more. So many results stay far below its
-// limit of 10 MB, compressed.
+// scanning, limits). It refuses a file with more. So many results of usual length stay
+// below its limit of 10 MB, compressed.
 const (
 	sarifResults   = 25_000
 	sarifShown     = 5_000
-	sarifLocations = 100 // of a result
+	sarifLocations = 20 // of a result
 )
 
 // findingsSARIF writes SARIF 2.1.0 that GitHub accepts: the most severe results, as
@@ -159,7 +159,7 @@ func sarifResult(f *lint.Finding, rule int, below string) Object {
 	for _, p := range f.Also[:min(len(f.Also), sarifLocations)] {
 		location := sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below)
 		if p.Rule != nil {
-			location = append(location, Object{{"message", sarifText(p.Message)}}...)
+			location = append(location, Object{{"message", sarifText(fmt.Sprintf("%s [%s]", p.Message, p.Rule.ID))}}...)
 		}
 		related = append(related, location)
 	}

@@ -537,8 +537,8 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Check:  templateMissing(contract.InfraMachine, lint.Error),
 })
 
-// templateMissing returns a check that reports the kinds of a role that have no template. Control planes may have a bootstrap configuration of their own, so that one
-// with a template is enough.
+// templateMissing returns a check that reports the kinds of a role that have no template. Control
+// planes may have a bootstrap configuration of their own, so that one with a template is enough.
 func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		severity := severity
