@@ -251,8 +251,10 @@ func mayBeOwn(name string, not *folder.NotRepositoryError) bool {
 		kind := layouts.KindOfFile(filepath.Base(name))
 		return kind != layouts.Components && kind != layouts.Metadata && !slices.Contains([]string{".tar", ".tgz", ".gz"}, filepath.Ext(name))
 	}
-	return !slices.ContainsFunc(append([]string{"PROJECT", layouts.MetadataFile}, ConfigNames...), func(marker string) bool {
-		_, err := os.Lstat(filepath.Join(name, marker))
-		return err == nil
-	})
+	project, _ := os.ReadFile(filepath.Join(name, "PROJECT")) // of Kubebuilder, which makes other operators, too
+	return !strings.Contains(string(project), "cluster-api") && !strings.Contains(string(project), "cluster.x-k8s.io") &&
+		!slices.ContainsFunc(append([]string{layouts.MetadataFile}, ConfigNames...), func(marker string) bool {
+			_, err := os.Lstat(filepath.Join(name, marker))
+			return err == nil
+		})
 }
