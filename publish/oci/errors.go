@@ -69,6 +69,8 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 		return fmt.Errorf("%w%s; the user or token lacks the right to %s %s; log in as a user who has it with `docker login %s`, or set %s and %s", status, d.quote(said), right, repository, host, UserVariable, PasswordVariable)
 	case code == http.StatusNotFound && write:
 		return fmt.Errorf("%w%s; create the repository %s in the registry first, or check its name and whether the user may push there", status, d.quote(said), repository)
+	case len(said) > 0 && strings.Contains(said[0].Message, "URL on layer"): // as docker-registry says it
+		return fmt.Errorf("%w%s; the registry takes no layers that only their vendor distributes: leave out their platform with --platform", status, d.quote(said))
 	case code < http.StatusBadRequest:
 		return fmt.Errorf("%w, which is not how a registry answers this request", status)
 	default:
