@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/xanzy/go-gitlab"
 
@@ -173,6 +174,7 @@ func TestOvertaken(t *testing.T) {
 		visible, unlists, first, claimed, deletes, there bool
 		want                                             bool
 		looks                                            int
+		age                                              time.Duration // of the last look
 	}{
 		"first of a list":          {first: true},
 		"first of a list, in vain": {first: true, visible: true},
@@ -180,7 +182,8 @@ func TestOvertaken(t *testing.T) {
 		"found without a list":     {first: true, unlists: true, visible: true, looks: 1, want: true},
 		"later":                    {looks: 1},
 		"later, found":             {visible: true, looks: 1, want: true},
-		"claimed":                  {visible: true, claimed: true},
+		"claimed, and just looked": {visible: true, claimed: true},
+		"claimed, looked long ago": {visible: true, claimed: true, age: time.Hour, looks: 1, want: true},
 		"a deletion":               {visible: true, deletes: true},
 		"there before":             {visible: true, there: true},
 	} {
@@ -193,7 +196,7 @@ func TestOvertaken(t *testing.T) {
 		if tt.there {
 			st = there(j, true, false, gate)
 		}
-		j.claimed = tt.claimed
+		j.claimed, j.looked = tt.claimed, time.Now().Add(-tt.age)
 		x := step{upload: j.order[0]}
 		if tt.deletes {
 			x = step{delete: stored{pkg: 1, id: 1}}

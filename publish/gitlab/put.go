@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/xanzy/go-gitlab"
 
@@ -89,6 +90,8 @@ type job struct {
 	refused map[string]error
 	// claimed is true once no other content can be published.
 	claimed bool
+	// looked is when the gate was last looked at.
+	looked time.Time
 	// left are names of which older files could not be deleted.
 	left []string
 }
@@ -351,11 +354,16 @@ func (j *job) clear(ctx context.Context, s state) error {
 // overtaken reports whether somebody opened the gate since the last look. Then
 // another upload would change what readers get. A list has just been looked at
 // before the first step, but asking for files one by one takes its time. A claim
-// keeps all publishers away that know of claims.
+// keeps all publishers away that know of claims; for others, a look each second will do.
 func (j *job) overtaken(ctx context.Context, s state, step step, first bool) (bool, error) {
-	if _, there := s.winner(j.gate().Name); there || first && s.listed || step.upload == nil || j.claimed {
+	if first && s.listed {
+		j.looked = time.Now()
+	}
+	if _, there := s.winner(j.gate().Name); there || first && s.listed || step.upload == nil ||
+		j.claimed && time.Since(j.looked) < time.Second {
 		return false, nil
 	}
+	j.looked = time.Now()
 	_, err := j.p.probe(ctx, j.r.Version, j.gate().Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
