@@ -102,6 +102,9 @@ func TestComponents(t *testing.T) {
 			"    - {class: a, healthCheck: {remediation: {triggerIf: {unhealthyInRange: \"[1-" + strings.Repeat("2", 28) + "]\"}}}}\n" +
 			"    - {class: b, healthCheck: {remediation: {triggerIf: {unhealthyInRange: \"[1-" + strings.Repeat("2", 29) + "]\"}}}}\n",
 			"CC012", []string{"CC012:8"}},
+		"one tag for two images":    {twoImages("v1.0.0", "a", "b") + "images:\n  infrastructure-foo: {tag: v2}\n", "REPO026", []string{"REPO026:2"}},
+		"a tag for each of two":     {twoImages("v1.0.0", "a", "b") + "images:\n  infrastructure-foo: {tag: v2}\n  infrastructure-foo/b: {tag: v1}\n", "REPO026", nil},
+		"one image in each version": {twoImages("v0.9.0", "a") + "{}\n" + twoImages("v1.0.0", "b") + "images:\n  infrastructure-foo: {tag: v2}\n", "REPO026", nil},
 		"a fork at a download link": {"-- ../../clusterctl.yaml --\nproviders:\n- name: aws\n  type: InfrastructureProvider\n" +
 			"  url: https://github.com/foo/foo/releases/download/v1.0.0/infrastructure-components.yaml\n", "NAME006", nil},
 	} {
@@ -122,6 +125,15 @@ func TestComponents(t *testing.T) {
 			}
 		})
 	}
+}
+
+// twoImages are components of a version with images, and the head of clusterctl.yaml.
+func twoImages(version string, names ...string) string {
+	out := "-- ../" + version + "/infrastructure-components.yaml --\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: foo-system}\nspec:\n"
+	for _, name := range names {
+		out += "  - image: ghcr.io/x/" + name + ":v1.0.0\n"
+	}
+	return out + "-- ../../clusterctl.yaml --\n"
 }
 
 // TestJudgedOnce demands that an object is compared with its definition once,
