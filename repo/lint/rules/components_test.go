@@ -102,9 +102,11 @@ func TestComponents(t *testing.T) {
 			"    - {class: a, healthCheck: {remediation: {triggerIf: {unhealthyInRange: \"[1-" + strings.Repeat("2", 28) + "]\"}}}}\n" +
 			"    - {class: b, healthCheck: {remediation: {triggerIf: {unhealthyInRange: \"[1-" + strings.Repeat("2", 29) + "]\"}}}}\n",
 			"CC012", []string{"CC012:8"}},
-		"one tag for two images":    {twoImages("v1.0.0", "a", "b") + "images:\n  infrastructure-foo: {tag: v2}\n", "REPO026", []string{"REPO026:2"}},
-		"a tag for each of two":     {twoImages("v1.0.0", "a", "b") + "images:\n  infrastructure-foo: {tag: v2}\n  infrastructure-foo/b: {tag: v1}\n", "REPO026", nil},
-		"one image in each version": {twoImages("v0.9.0", "a") + "{}\n" + twoImages("v1.0.0", "b") + "images:\n  infrastructure-foo: {tag: v2}\n", "REPO026", nil},
+		"a plural that is not in the name":                  {fooNamespace + "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.a.io}\nspec:\n  group: a.io\n  names: {kind: Foo, plural: foo}\n  scope: Namespaced\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n", "CRD001", []string{"CRD001:10"}},
+		"components under no name, next to a list of users": {"-- images.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "REPO004", []string{"REPO004:0"}},
+		"one tag for two images":                            {twoImages("v1.0.0", "a", "b") + "images:\n  infrastructure-foo: {tag: v2}\n", "REPO026", []string{"REPO026:2"}},
+		"a tag for each of two":                             {twoImages("v1.0.0", "a", "b") + "images:\n  infrastructure-foo: {tag: v2}\n  infrastructure-foo/b: {tag: v1}\n", "REPO026", nil},
+		"one image in each version":                         {twoImages("v0.9.0", "a") + "{}\n" + twoImages("v1.0.0", "b") + "images:\n  infrastructure-foo: {tag: v2}\n", "REPO026", nil},
 		"a fork at a download link": {"-- ../../clusterctl.yaml --\nproviders:\n- name: aws\n  type: InfrastructureProvider\n" +
 			"  url: https://github.com/foo/foo/releases/download/v1.0.0/infrastructure-components.yaml\n", "NAME006", nil},
 	} {

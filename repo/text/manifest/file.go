@@ -247,7 +247,7 @@ func (f *File) read() reading {
 		return r
 	}
 	// A variable alone on its line stands for lines of YAML. With nothing in
-	// its place the rest of the file can be read.
+	// its place more of the file can be read.
 	blocks := f.blockVariables(t)
 	if len(blocks) == 0 {
 		return r
@@ -258,10 +258,23 @@ func (f *File) read() reading {
 		}
 		return Sample(name)
 	})
-	if healthy(without.stream) {
+	if without.err == nil && broken(without.stream) < broken(r.stream) {
 		return without
 	}
 	return r
+}
+
+// broken counts the documents that cannot be read.
+func broken(s *yamldoc.Stream) (n int) {
+	if s.Err != nil {
+		n++
+	}
+	for _, d := range s.Docs {
+		if d.Err != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // execute replaces the variables.
@@ -295,17 +308,7 @@ func (f *File) substitute(t *vars.Template, sample func(string) string) reading 
 	return reading{stream: yamldoc.ParseEach(f.Raw, text.Data, text.RawOffset, f.each), text: text}
 }
 
-func healthy(s *yamldoc.Stream) bool {
-	if s == nil || s.Err != nil {
-		return false
-	}
-	for _, d := range s.Docs {
-		if d.Err != nil {
-			return false
-		}
-	}
-	return true
-}
+func healthy(s *yamldoc.Stream) bool { return s != nil && broken(s) == 0 }
 
 // Parses reports whether all documents can be read.
 func (f *File) Parses() bool { return healthy(f.Docs()) }

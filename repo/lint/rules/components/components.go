@@ -29,7 +29,7 @@ var _ = componentRules.Add(lint.Rule{
 	Check: func(p *lint.Pass) {
 		if noNamespace(p.File) {
 			p.Report(lint.Finding{File: p.File.Raw.Name, Severity: lint.Warning,
-				Message: "the components have no Namespace, so clusterctl installs them only with --target-namespace"})
+				Message: "the components have no Namespace, so clusterctl installs them only with --target-namespace"}.Because("Namespace"))
 		}
 		first := view.TargetNamespace(p.File)
 		past := false

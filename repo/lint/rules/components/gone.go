@@ -82,6 +82,25 @@ var servedVersions = map[string][]string{
 	"flowcontrol.apiserver.k8s.io": {"v1"}, "extensions": {},
 }
 
+// knownKinds are those of API groups that no provider extends. A kind that is almost one of these
+// is misspelt; others may be new.
+var knownKinds = map[string][]string{
+	"": strings.Fields("Binding ConfigMap Endpoints Event LimitRange List Namespace Node PersistentVolume PersistentVolumeClaim Pod " +
+		"PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount"),
+	"apps":              {"ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
+	"batch":             {"CronJob", "Job"},
+	"autoscaling":       {"HorizontalPodAutoscaler"},
+	"policy":            {"PodDisruptionBudget"},
+	"networking.k8s.io": {"Ingress", "IngressClass", "NetworkPolicy"},
+	view.RbacGroup:      {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+	crd.Group:           {crd.Kind},
+	"admissionregistration.k8s.io": strings.Fields("MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration " +
+		"ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration"),
+	"scheduling.k8s.io":   {"PriorityClass"},
+	view.CertManagerGroup: {"Certificate", "CertificateRequest", "ClusterIssuer", "Issuer"},
+	view.CoreGroup:        strings.Fields("Cluster ClusterClass Machine MachineDeployment MachineDrainRule MachineHealthCheck MachinePool MachineSet"),
+}
+
 // oldestKubernetes is the minor version of the oldest Kubernetes that a management
 // cluster may have under a minor version of Cluster API (docs/book/src/reference/versions.md).
 func oldestKubernetes(core int) int { return core + 19 }
@@ -89,7 +108,7 @@ func oldestKubernetes(core int) int { return core + 19 }
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP035", Name: "removed-api", Severity: lint.Error, Proof: lint.APIServer,
 	Yields: []string{"COMP007", "COMP008", "COMP018", "CRD005"},
-	Title:  "Objects must use API versions that management clusters still have",
+	Title:  "Objects must use API versions and kinds that management clusters have",
 	Source: "Kubernetes documentation, Deprecated API Migration Guide; cert-manager v1.6 release notes; Cluster API versions.md",
 	Why:    "The installation or the creation of a cluster fails in the middle, because the API server does not know the kind in this version.",
 	Fix:    "Use the version that replaced it, and check the fields.",
@@ -105,7 +124,20 @@ func removedAPIsUsed(p *lint.Pass, o *manifest.Object) {
 		return r.group == o.Group && r.version == o.Version && (r.kinds == nil || slices.Contains(r.kinds, o.Kind))
 	})
 	served, known := servedVersions[o.Group]
-	switch {
+	kinds := knownKinds[o.Group]
+	switch near := phrase.Nearest(o.Kind, kinds); {
+	case near != "" && !slices.Contains(kinds, o.Kind) && !strings.HasSuffix(o.Kind, "List") && !view.Open(o, o.Get("kind")):
+		f := lint.On(o, o.Get("kind"), "%s has no kind %s", n.Text(), o.Kind).Meant(near).Because(near + " " + o.Name)
+		switch ref := o.Get("roleRef"); {
+		case near == crd.Kind:
+			f = f.Because(o.Name)
+		case near == "Namespace":
+			f = f.Because(near)
+		case ref != nil:
+			f = f.Because("binding of " + ref.Get("kind").Str() + " " + ref.Get("name").Str())
+		}
+		p.Report(f)
+		return
 	case i < 0 && known && n.Str() != "" && o.Kind != "" && !slices.Contains(served, o.Version):
 		f := lint.On(o, n, "Kubernetes does not serve %s by default, the version of this %s", n.Text(), o.Kind)
 		if len(served) > 0 {

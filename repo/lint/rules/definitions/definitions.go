@@ -70,6 +70,10 @@ func definitionName(p *lint.Pass, k *contract.Kind) {
 	}
 	want := contract.CRDName(k.Group, k.Kind)
 	if k.Object.Name == want {
+		if at := k.Object.Get("spec", "names", "plural"); at.Str() != "" && k.Object.Name != k.Plural+"."+k.Group {
+			f := lint.On(k.Object, at, "the plural is %s, but the name of the CRD begins with %s, so the API server refuses it", k.Plural, strings.TrimSuffix(want, "."+k.Group))
+			view.Settle(p, k.Object, f.Because(want), view.Within(at)...)
+		}
 		return
 	}
 	at := view.Nearest(k.Object, "metadata", "name")

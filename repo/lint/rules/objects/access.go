@@ -465,7 +465,7 @@ func ownKinds(p *lint.Pass) {
 	}
 	report := func(c *crd.CRD, severity lint.Severity, suffix string) {
 		f := lint.On(c.Object, c.Object.Get("spec", "names", "plural"), "no role of an account in the components covers %s", c.Plural+suffix)
-		f = view.InGroup(f.As(severity), c).Because(p.Rule.ID + suffix)
+		f = view.InGroup(f.As(severity), c).Because(p.Rule.ID + suffix).Perhaps(c.Object.Name)
 		p.Report(unbound(p.Release, f, c.Group, c.Plural+suffix))
 	}
 	for _, c := range p.Release.CRDs() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 )
@@ -54,14 +55,16 @@ func providerName(p *lint.Pass) {
 }
 
 // candidates returns the files of a release that may be its components: those
-// with such a name, or else all manifests that are nothing else.
+// with such a name, or else all manifests with a definition or a workload that are nothing else.
 func candidates(r *repo.Release) (named, others []*repo.Artifact) {
 	for _, a := range r.Artifacts {
 		switch {
 		case a.Kind() == layouts.Components:
 			named = append(named, a)
 		case a.Kind() == layouts.Asset && (strings.HasSuffix(a.Name, ".yaml") || strings.HasSuffix(a.Name, ".yml")):
-			others = append(others, a)
+			if text, err := a.Text(); err != nil || strings.Contains(text, "kind: "+crd.Kind) || strings.Contains(text, "kind: Deployment") {
+				others = append(others, a)
+			}
 		}
 	}
 	return named, others
