@@ -237,7 +237,7 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 		f.Severity, f.Message = lint.Warning, "the templates of the class are not in the file, so the class is not checked against them"
 		f.Fix = "Check the folder that has them, too. Ignore this if they are in the cluster already."
 	}
-	p.Report(f.Because(view.Reference(c.Object, r.Node)))
+	p.Report(f.Because(view.Reference(c.Object, r.Node), "no "+r.Kind+" "+r.Name+" in "+p.File.Raw.Name))
 }
 
 // mayMean reports whether a reference may lead to an object of a file, if variables have the right values.

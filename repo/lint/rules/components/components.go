@@ -263,7 +263,8 @@ func certificateNames(p *lint.Pass, o *manifest.Object) {
 		host, rest, _ := strings.Cut(name.Text(), ".")
 		switch {
 		case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
-			p.Report(lint.On(o, name, "the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text()).As(lint.Warning))
+			p.Report(lint.On(o, name, "the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text()).
+				As(lint.Warning).Because("namespace of Certificate " + o.Name))
 		case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
 			p.Report(lint.On(o, name, "clusterctl does not replace the namespace in %s, because no dot follows it", name.Text()).As(lint.Warning))
 		}
