@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -27,13 +28,7 @@ func classesOf(s *source) []*class {
 	if s.kind != layouts.ClusterTemplate {
 		return nil
 	}
-	var out []*class
-	for _, d := range s.docs.Docs {
-		if c := s.in(d).class; c != nil {
-			out = append(out, c)
-		}
-	}
-	return out
+	return phrase.Some(s.docs.Docs, func(d *yamldoc.Document) *class { return s.in(d).class })
 }
 
 // class returns the one that the object in a document of a template names, or nil.

@@ -107,12 +107,8 @@ func classVariable(f *manifest.File, v *clusterclass.Variable) ClassVariable {
 	if items := schema.Get("items", "type").Str(); items != "" {
 		out.Type += " of " + items
 	}
-	var values []string
-	for _, n := range schema.Get("enum").List() {
-		values = append(values, n.Text())
-	}
-	if len(values) > 0 {
-		out.Type += ": " + strings.Join(values, ", ")
+	if values := schema.Get("enum").List(); len(values) > 0 {
+		out.Type += ": " + strings.Join(phrase.List(values, (*yamldoc.Node).Text), ", ")
 	}
 	if n := v.Default(); n != nil {
 		value := n.Text()
