@@ -2,6 +2,7 @@ package classes
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -609,10 +610,7 @@ func within(path, prefix string) (rest string, ok bool) {
 // descend follows a path in a literal value as far as it goes.
 func descend(n *yamldoc.Node, rest string) *yamldoc.Node {
 	for rest != "" && (n.Is(yamldoc.Map) || n.Is(yamldoc.List)) {
-		end := strings.IndexAny(rest[1:], ".[") + 1
-		if end == 0 {
-			end = len(rest)
-		}
+		end := cmp.Or(strings.IndexAny(rest[1:], ".[")+1, len(rest))
 		step := strings.Trim(rest[:end], ".[]")
 		rest = rest[end:]
 		next := n.Get(step)

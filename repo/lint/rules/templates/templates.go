@@ -377,11 +377,7 @@ func valuesAt(n *yamldoc.Node, way []string) []*yamldoc.Node {
 	case n == nil:
 		return nil
 	case n.Is(yamldoc.List):
-		var out []*yamldoc.Node
-		for _, item := range n.List() {
-			out = append(out, valuesAt(item, way)...)
-		}
-		return out
+		return phrase.Flat(n.List(), func(item *yamldoc.Node) []*yamldoc.Node { return valuesAt(item, way) })
 	case len(way) == 0:
 		return []*yamldoc.Node{n}
 	}
@@ -873,12 +869,7 @@ func served(r *lint.Release, group, kind string) (versions []string, known bool)
 	if c == nil {
 		return nil, false
 	}
-	for _, v := range c.Versions {
-		if v.Served {
-			versions = append(versions, v.Name)
-		}
-	}
-	return versions, true
+	return c.Served(), true
 }
 
 var _ = templateRules.Add(lint.Rule{
