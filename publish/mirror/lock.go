@@ -246,9 +246,7 @@ func CompareVersions(a, b string) int {
 
 func (b *Book) Lock() *Lock {
 	l := &Lock{SchemaVersion: lockVersion, Settings: b.Settings, Sources: []Listing{}, Releases: b.Sorted()}
-	for _, s := range b.Listings {
-		l.Sources = append(l.Sources, s)
-	}
+	l.Sources = slices.AppendSeq(l.Sources, maps.Values(b.Listings))
 	slices.SortFunc(l.Sources, func(x, y Listing) int {
 		return cmp.Or(cmp.Compare(x.Source, y.Source), CompareVersions(x.Version, y.Version))
 	})
