@@ -89,6 +89,14 @@ func Groups[T any, K comparable](all []T, key func(T) K) [][]T {
 	return out
 }
 
+// Distinct leaves the first of those that are equal.
+func Distinct[E comparable](all []E) []E { return DistinctBy(all, func(e E) E { return e }) }
+
+// DistinctBy leaves the first of those that have the same key.
+func DistinctBy[E any, K comparable](all []E, key func(E) K) []E {
+	return List(Groups(all, key), func(same []E) E { return same[0] })
+}
+
 // Few joins the first words of a list that may be long: "a, b, c and 5 more". At
 // most one word more than that number is shown.
 func Few(words []string, most int) string { return FewOf(words, most, len(words)) }
