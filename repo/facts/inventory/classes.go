@@ -41,10 +41,8 @@ func (s *source) class(d *yamldoc.Document) *class {
 	if name == nil {
 		return nil
 	}
-	c := &class{}
-	for _, i := range s.within(s.span(d, name)) {
-		c.refs = append(c.refs, &s.template.Refs()[i])
-	}
+	refs := phrase.List(s.within(s.span(d, name)), func(i int) *vars.Ref { return &s.template.Refs()[i] })
+	c := &class{refs: refs}
 	if _, open := s.open(d, name); !open {
 		c.file = layouts.ClusterClassFile(name.Str())
 	}

@@ -743,12 +743,7 @@ func classVariables(p *lint.Pass) {
 		}
 	}
 	rs := slices.DeleteFunc(slices.Clone(view.Refs(p.File)), func(r vars.Ref) bool { return namespaces[r.Start] })
-	var names []string
-	for _, r := range rs {
-		if !slices.Contains(names, r.Name) {
-			names = append(names, r.Name)
-		}
-	}
+	names := phrase.Distinct(phrase.List(rs, func(r vars.Ref) string { return r.Name }))
 	if len(rs) > 0 {
 		p.Span(rs[0].Start, rs[0].End, "the file contains clusterctl variables: %s", strings.Join(names, ", "))
 	}
