@@ -119,6 +119,7 @@ func ParseLabel(label string) (Provider, error) {
 	if label == CoreName {
 		return Provider{Core, CoreName}, nil
 	}
+	var prefixes []string
 	for _, row := range Types {
 		if row.Prefix == "" {
 			continue
@@ -126,12 +127,7 @@ func ParseLabel(label string) (Provider, error) {
 		if name, ok := strings.CutPrefix(label, row.Prefix); ok && name != "" {
 			return Provider{row.Type, name}, nil
 		}
-	}
-	var prefixes []string
-	for _, row := range Types {
-		if row.Prefix != "" {
-			prefixes = append(prefixes, row.Prefix)
-		}
+		prefixes = append(prefixes, row.Prefix)
 	}
 	return Provider{}, fmt.Errorf("%q is not a provider label: expected %q or a name after one of the prefixes %s", label, CoreName, strings.Join(prefixes, ", "))
 }
@@ -146,12 +142,7 @@ func IsDNSLabel(s string) bool {
 	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
 	}
-	for _, c := range []byte(s) {
-		if c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') })
 }
 
 // problem is one violated naming rule. Rule is the ID of the lint rule that

@@ -204,10 +204,8 @@ func Conflict(ctx context.Context, published, r *repo.Release) error {
 // Versions returns the semantic versions among words, oldest first, each once.
 func Versions(words []string) []string {
 	var found []layouts.Version
-	seen := map[string]bool{}
-	for _, word := range words {
-		if v, err := layouts.ParseVersion(word); err == nil && !seen[word] {
-			seen[word] = true
+	for _, word := range phrase.Distinct(words) {
+		if v, err := layouts.ParseVersion(word); err == nil {
 			found = append(found, v)
 		}
 	}

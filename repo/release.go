@@ -275,10 +275,7 @@ func (r *Release) Unlisted() error {
 	if r.Incomplete == "" || r.Artifact(layouts.ChecksumFile) != nil {
 		return nil
 	}
-	names := make([]string, len(r.Artifacts))
-	for i, a := range r.Artifacts {
-		names[i] = a.Name
-	}
+	names := phrase.List(r.Artifacts, func(a *Artifact) string { return a.Name })
 	return fmt.Errorf("%s %s; it has no %s either, so only %s are known", r.Path, r.Incomplete, layouts.ChecksumFile, phrase.And(names))
 }
 
@@ -289,12 +286,7 @@ func (r *Release) Sort() {
 
 // Artifact returns the file of that name, or nil.
 func (r *Release) Artifact(name string) *Artifact {
-	for _, a := range r.Artifacts {
-		if a.Name == name {
-			return a
-		}
-	}
-	return nil
+	return phrase.First(r.Artifacts, func(a *Artifact) bool { return a.Name == name })
 }
 
 // Components returns the components file: the one that ComponentsFile names,

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -113,9 +114,8 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 		}
 		out.Releases = append(out.Releases, r)
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
-		out.Kustomizations = append(out.Kustomizations, b.kustomizations[name])
-	}
+	names := slices.Sorted(maps.Keys(b.kustomizations))
+	out.Kustomizations = phrase.List(names, func(name string) *yamldoc.Stream { return b.kustomizations[name] })
 	slices.SortFunc(out.UnsetImages, func(a, b unsetImage) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
 	if err := errors.Join(b.problems...); err != nil {
 		out.Problem = &BuildError{Err: err} // the places are in the configuration, whose name needs no folder

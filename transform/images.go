@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -87,10 +88,7 @@ func setImages(objs []object, settings []config.Image, meant map[string]bool) (u
 			}
 		}
 		for i, place := range set.Places {
-			value := place.Value
-			if value == "" {
-				value = "{image}"
-			}
+			value := cmp.Or(place.Value, "{image}")
 			value = strings.NewReplacer("{image}", now.String(), "{tag}", now.tag).Replace(value)
 			for _, o := range objs {
 				if o.kind() == place.Kind && (place.Name == "" || o.name() == place.Name) && setPlace(o, place, value) > 0 {

@@ -230,9 +230,7 @@ func finished(r *repo.Repository, o *Options) (*Resolved, error) {
 	if !o.Version.IsZero() {
 		var there []string
 		for _, p := range r.Providers {
-			for _, release := range p.Releases {
-				there = append(there, release.Version)
-			}
+			there = append(there, phrase.List(p.Releases, func(r *repo.Release) string { return r.Version })...)
 			p.Releases = slices.DeleteFunc(p.Releases, func(release *repo.Release) bool { return release.Version != o.Version.Of(p.Label()) })
 		}
 		r.Providers = slices.DeleteFunc(r.Providers, func(p *repo.Provider) bool { return len(p.Releases) == 0 })

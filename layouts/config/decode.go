@@ -184,10 +184,8 @@ func (d *decoder) remember(keys map[string]yamldoc.Pos, name string, n *yamldoc.
 	for i, item := range n.List() {
 		keys[fmt.Sprintf("%s[%d]", name, i)] = d.doc.Pos(item)
 	}
-	if n.Is(yamldoc.Map) {
-		for _, f := range n.Fields() {
-			keys[name+"."+f.Key().Text()] = d.doc.Pos(f.Value)
-		}
+	for _, f := range n.Fields() {
+		keys[name+"."+f.Key().Text()] = d.doc.Pos(f.Value)
 	}
 }
 
@@ -267,21 +265,12 @@ func unknownKey(name string, t reflect.Type, fields []field) string {
 	if hint := phrase.DidYouMean(name, known); hint != "" {
 		return msg + hint
 	}
-	if places := homes(name, t); len(places) > 0 {
+	homes := phrase.Only(allFields(), func(f placedField) bool { return f.key == name && f.in != t })
+	if len(homes) > 0 {
+		places := phrase.List(homes, func(f placedField) string { return cmp.Or(f.place, "the top of the file") })
 		return fmt.Sprintf("%s; it belongs to %s", msg, phrase.Or(places))
 	}
 	return fmt.Sprintf("%s; known here: %s", msg, strings.Join(known, ", "))
-}
-
-// homes lists the places of the format that have the key, other than t.
-func homes(name string, not reflect.Type) []string {
-	var out []string
-	for _, f := range allFields() {
-		if f.key == name && f.in != not {
-			out = append(out, cmp.Or(f.place, "the top of the file"))
-		}
-	}
-	return out
 }
 
 // placedField is a field with the place of its struct, such as providers[].

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,10 +31,7 @@ func newGlob(pattern string) glob {
 	if fixed < 0 {
 		fixed = len(names)
 	}
-	g := glob{root: path.Join(names[:fixed]...), depth: len(names) - fixed}
-	if g.root == "" {
-		g.root = "."
-	}
+	g := glob{root: cmp.Or(path.Join(names[:fixed]...), "."), depth: len(names) - fixed}
 	var b strings.Builder
 	b.WriteString(`^`)
 	for i, n := range names {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -108,12 +109,7 @@ func (w *writer) object(v reflect.Value, indent, path string) error {
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Struct:
-		for _, f := range fieldsOf(v.Type()) {
-			if !empty(v.Field(f.index)) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(fieldsOf(v.Type()), func(f field) bool { return !empty(v.Field(f.index)) })
 	case reflect.Slice, reflect.Map:
 		// An empty list that is there says "none".
 		return v.IsNil()

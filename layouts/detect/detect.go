@@ -49,11 +49,7 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 	out := *c
 	out.Providers = nil
 	var problems []error
-	add := func(err error) {
-		if err != nil {
-			problems = append(problems, err)
-		}
-	}
+	add := func(err error) { problems = append(problems, err) }
 
 	found, err := d.discover()
 	add(err)
@@ -70,13 +66,13 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 	for _, f := range rest {
 		out.Providers = append(out.Providers, d.describe(f, config.Provider{}, len(out.Providers)))
 	}
-	if len(out.Providers) == 0 && len(problems) == 0 {
+	if len(out.Providers) == 0 && errors.Join(problems...) == nil {
 		add(&NothingError{d.nothing()})
 	}
 	add(d.metadata(&out))
 	add(d.templates(&out))
-	if len(problems) > 0 {
-		return nil, d.notes, errors.Join(problems...)
+	if err := errors.Join(problems...); err != nil {
+		return nil, d.notes, err
 	}
 	return &out, d.notes, nil
 }
@@ -235,13 +231,9 @@ func (d *detection) header() string {
 func entryLines(dir string, id identity) string {
 	typ := id.Type.Short()
 	if typ == "" {
-		var others []string
-		for _, t := range layouts.Types {
-			if t.Type != layouts.Infrastructure {
-				others = append(others, t.Short)
-			}
-		}
-		typ = "infrastructure   # or " + strings.Join(others, ", ")
+		others := phrase.Only(layouts.Types, func(t layouts.TypeInfo) bool { return t.Type != layouts.Infrastructure })
+		words := phrase.List(others, func(t layouts.TypeInfo) string { return t.Short })
+		typ = "infrastructure   # or " + strings.Join(words, ", ")
 	}
 	return fmt.Sprintf("providers:\n- type: %s\n  name: %s\n  components:\n    path: %s", typ, cmp.Or(id.Name, "NAME"), dir)
 }
@@ -377,7 +369,9 @@ func (d *detection) nothing() error {
 	}
 	if len(lines) == 0 {
 		dir, guess := "FOLDER", identity{Provider: layouts.Provider{Type: d.repo.typ, Name: d.repo.provider}}
-		if other := d.otherCRDs(); len(other) == 1 {
+		// Those in the place of the convention that build CRDs, if only of foreign API groups.
+		other := phrase.Only(d.kustomizations, func(dir string) bool { return inPlace(dir) && d.facts(dir).crds > 0 })
+		if len(other) == 1 {
 			dir = other[0]
 			msg += fmt.Sprintf(". If %s is one anyway, declare it in %s:", dir, config.FileName)
 		} else {
@@ -390,12 +384,6 @@ func (d *detection) nothing() error {
 		msg += fmt.Sprintf("\n# … and %d more", more)
 	}
 	return errors.New(msg)
-}
-
-// otherCRDs returns the kustomizations in the place of the convention that
-// build CRDs, if only of foreign API groups.
-func (d *detection) otherCRDs() []string {
-	return phrase.Only(d.kustomizations, func(dir string) bool { return inPlace(dir) && d.facts(dir).crds > 0 })
 }
 
 // metadata finds the metadata.yaml of the providers that have none yet.

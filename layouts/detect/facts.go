@@ -178,9 +178,7 @@ func (s *survey) kustomization(dir string) (k *kustomization, file string) {
 		}
 		root := stream.Docs[0].Root
 		for _, key := range []string{"resources", "bases", "components"} {
-			for _, item := range root.Get(key).List() {
-				k.resources = append(k.resources, item.Str())
-			}
+			k.resources = append(k.resources, phrase.List(root.Get(key).List(), (*yamldoc.Node).Str)...)
 		}
 		k.namespace = root.Get("namespace").Str()
 		k.label = root.Get("commonLabels", layouts.ProviderLabel).Str()
@@ -204,11 +202,7 @@ func (s *survey) manifest(file string) (m manifest, ok bool) {
 		return m, false
 	}
 	chunks, _ := yamldoc.Split(string(data)) // what follows a bad separator is lost to everyone
-	for _, c := range chunks {
-		if g := crdGroup(c.Data); g != "" {
-			m.groups = append(m.groups, g)
-		}
-	}
+	m.groups = phrase.Some(chunks, func(c yamldoc.Chunk) string { return crdGroup(c.Data) })
 	// CRDs are large and have no label: look before the slow search.
 	if at := bytes.Index(data, []byte(layouts.ProviderLabel+":")); at >= 0 {
 		if v := objectLabel().FindSubmatch(data[bytes.LastIndexByte(data[:at], '\n')+1:]); v != nil {

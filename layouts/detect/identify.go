@@ -96,9 +96,7 @@ func newRepository(fsys fs.FS, hints Hints) repository {
 		r.typ = layouts.Core
 	case m != nil:
 		r.provider = m[2]
-		if t, ok := typeByWord(m[1]); ok {
-			r.typ = t
-		}
+		r.typ, _ = typeByWord(m[1])
 	default:
 		r.provider = strings.TrimPrefix(r.name, "cluster-api-")
 	}
@@ -307,12 +305,8 @@ func typeOf(dir string, types map[layouts.ProviderType]bool, repo repository) (l
 	case types[layouts.Infrastructure]:
 		return layouts.Infrastructure, "from the API groups of its CRDs: an infrastructure provider may include its own control planes and bootstrap configurations", nil
 	}
-	words := make([]string, len(all))
-	for i, t := range all {
-		info, _ := t.Info()
-		words[i] = info.Short
-	}
-	return all[0], "", errors.New(dir + " builds CRDs of several provider types: " + strings.Join(words, ", "))
+	words := strings.Join(phrase.List(all, layouts.ProviderType.Short), ", ")
+	return all[0], "", errors.New(dir + " builds CRDs of several provider types: " + words)
 }
 
 // ProviderName is the name of the provider that the module or the remote of a source

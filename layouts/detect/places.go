@@ -21,8 +21,7 @@ func inPlace(dir string) bool {
 func (d *detection) places() []string {
 	wholes := map[string]string{} // part → whole
 	for _, dir := range d.kustomizations {
-		parts := d.partsOf(dir)
-		for _, p := range parts {
+		for _, p := range d.partsOf(dir) {
 			wholes[p] = dir
 		}
 	}

@@ -49,23 +49,16 @@ func (d *detection) templates(c *config.Config) error {
 // place of the convention, where none are. What it leaves to the user it notes.
 func (d *detection) otherTemplates(c *config.Config, i int, dir string) {
 	label := c.Providers[i].Type + "-" + c.Providers[i].Name
-	var folders []string
-	for _, k := range d.kustomizations {
-		if strings.HasPrefix(k, dir+"/") {
-			folders = append(folders, path.Join(path.Dir(k), "*"))
-		}
-	}
-	if folders = few(folders); len(folders) > 0 {
+	below := phrase.Only(d.kustomizations, func(k string) bool { return strings.HasPrefix(k, dir+"/") })
+	folders := few(phrase.List(below, func(k string) string { return path.Join(path.Dir(k), "*") }))
+	if len(folders) > 0 {
 		d.note("", "%s: the kustomizations in %s are not built; list those that make cluster templates under templates in its entry",
 			label, strings.Join(folders, ", "))
 		return
 	}
-	for _, f := range d.finished {
-		if layouts.KindOfFile(path.Base(f)) == layouts.ClusterTemplate {
-			folders = append(folders, path.Dir(f))
-		}
-	}
-	folders = few(folders)
+	folders = few(phrase.List(phrase.Only(d.finished, func(f string) bool {
+		return layouts.KindOfFile(path.Base(f)) == layouts.ClusterTemplate
+	}), path.Dir))
 	switch {
 	case len(folders) == 0:
 	case len(folders) == 1 && !config.IsKustomization(d.fsys, folders[0]):

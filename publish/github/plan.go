@@ -463,11 +463,7 @@ func (j *job) audit(ctx context.Context, s *state) error {
 		}
 	}
 	s.remove = append(s.remove, s.extra...)
-	for _, a := range j.r.Artifacts {
-		if !good[a.Name] {
-			s.upload = append(s.upload, a)
-		}
-	}
+	s.upload = append(s.upload, phrase.Only(j.r.Artifacts, func(a *repo.Artifact) bool { return !good[a.Name] })...)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Versions lists the versions of the package that are semantic versions and not
@@ -22,13 +23,8 @@ func (p *Package) Versions(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the versions at %s: %w", p, err)
 	}
-	var visible []string
-	for _, k := range found {
-		if k.visible {
-			visible = append(visible, k.version)
-		}
-	}
-	return publish.Versions(visible), nil
+	visible := phrase.Only(found, func(k listed) bool { return k.visible })
+	return publish.Versions(phrase.List(visible, func(k listed) string { return k.version })), nil
 }
 
 // Fetch lists a published release. If the package cannot be listed, the release
@@ -108,10 +104,7 @@ func (p *Package) fixedNames() []string {
 	if p.o.Package == layouts.CertManager.Label() {
 		return append(names, layouts.CertManagerFile)
 	}
-	for _, row := range layouts.Types {
-		names = append(names, row.ComponentsFile)
-	}
-	return names
+	return append(names, phrase.List(layouts.Types, func(t layouts.TypeInfo) string { return t.ComponentsFile })...)
 }
 
 // Verify reads every file from the URL at which clusterctl reads it, unless the

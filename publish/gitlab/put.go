@@ -32,9 +32,7 @@ func (p *Package) Plan(ctx context.Context, r *repo.Release) (publish.Result, er
 	}
 	result := j.result(s)
 	result.Unchanged = done
-	for _, step := range append(s.steps, s.tidy...) {
-		result.Steps = append(result.Steps, step.String())
-	}
+	result.Steps = append(result.Steps, phrase.List(append(s.steps, s.tidy...), step.String)...)
 	return result, nil
 }
 
@@ -149,11 +147,9 @@ func (j *job) gate() *repo.Artifact { return j.order[len(j.order)-1] }
 // names are those of the files, the gate first: if it is there, then so is, by
 // the time they are looked for, all else.
 func (j *job) names() []string {
-	var out []string
-	for _, a := range slices.Backward(j.order) {
-		out = append(out, a.Name)
-	}
-	return out
+	names := phrase.List(j.order, func(a *repo.Artifact) string { return a.Name })
+	slices.Reverse(names)
+	return names
 }
 
 func (j *job) result(s state) publish.Result {

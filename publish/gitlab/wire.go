@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // wire corrects what the library does to requests and answers.
@@ -80,12 +81,7 @@ func message(body io.Reader) string {
 	if json.Unmarshal(data, &fields) != nil {
 		return "" // the page of a proxy
 	}
-	var words []string
-	for _, v := range []any{fields.Message, fields.Error, fields.Description} {
-		if text := flat(v); text != "" {
-			words = append(words, text)
-		}
-	}
+	words := phrase.Some([]any{fields.Message, fields.Error, fields.Description}, flat)
 	return transport.Quote(strings.Join(words, ": "))
 }
 
@@ -95,9 +91,7 @@ func flat(v any) string {
 	case string:
 		return v
 	case []any:
-		for _, x := range v {
-			parts = append(parts, flat(x))
-		}
+		parts = phrase.List(v, flat)
 	case map[string]any:
 		for name, x := range v {
 			parts = append(parts, name+" "+flat(x))

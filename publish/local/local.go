@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Folder is a folder of releases. It is safe for concurrent use, also by
@@ -157,13 +158,7 @@ func (s shelf) Versions(ctx context.Context) ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the versions of %s: %w", s.p, err)
 	}
-	var folders []string
-	for _, e := range entries {
-		if e.IsDir() {
-			folders = append(folders, e.Name())
-		}
-	}
-	return publish.Versions(folders), nil
+	return publish.Versions(phrase.List(phrase.Only(entries, fs.DirEntry.IsDir), fs.DirEntry.Name)), nil
 }
 
 // Fetch lists a published release. Its files may be links as long as they do

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ func (m *copier) open(ctx context.Context, c *cargo) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range split {
-		c.labels = append(c.labels, r.Provider.Label())
-	}
+	c.labels = phrase.List(split, func(r *repo.Release) string { return r.Provider.Label() })
 	if len(split) > 1 && whole.Artifact(layouts.SignatureFile) != nil {
 		m.note("%s is signed as a whole, so the mirror does not have the signature; --sign-key signs the mirror", whole.Path)
 	}
@@ -119,22 +118,13 @@ func (m *copier) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
 
 // choose returns what a part means of a release.
 func (p part) choose(split []*repo.Release) ([]*repo.Release, error) {
-	var labels []string
 	fits := func(fit func(*repo.Release) bool) *repo.Release {
-		var found *repo.Release
-		for _, r := range split {
-			if fit(r) {
-				if found != nil {
-					return nil
-				}
-				found = r
-			}
+		if found := phrase.Only(split, fit); len(found) == 1 {
+			return found[0]
 		}
-		return found
+		return nil
 	}
-	for _, r := range split {
-		labels = append(labels, r.Provider.Label())
-	}
+	labels := phrase.List(split, func(r *repo.Release) string { return r.Provider.Label() })
 	ofFile := func(r *repo.Release) bool { return p.file != "" && r.Artifact(p.file) != nil }
 	if p.provider == (layouts.Provider{}) {
 		if p.file != "" {
@@ -151,10 +141,7 @@ func (p part) choose(split []*repo.Release) ([]*repo.Release, error) {
 		}
 		return split, nil
 	}
-	r := fits(func(r *repo.Release) bool { return r.Provider == p.provider })
-	if r == nil {
-		r = fits(ofFile)
-	}
+	r := cmp.Or(fits(func(r *repo.Release) bool { return r.Provider == p.provider }), fits(ofFile))
 	if r == nil {
 		r = fits(func(r *repo.Release) bool { return r.Provider.Type == p.provider.Type })
 	}

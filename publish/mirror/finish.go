@@ -57,14 +57,7 @@ func contractOf(r *repo.Release) (string, error) {
 	if err != nil {
 		return "", nil // clusterctl says what is wrong
 	}
-	v, err := layouts.ParseVersion(r.Version)
-	if err != nil {
-		return "", err
-	}
-	if s := md.SeriesOf(v.Major(), v.Minor()); s != nil {
-		return s.Contract, nil
-	}
-	return "", nil
+	return md.ContractOf(r.Version)
 }
 
 // imagesOf returns the images of a release. What cannot be parsed does not stop

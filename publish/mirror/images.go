@@ -99,13 +99,9 @@ func (inv *ImageInventory) Add(refs []string) {
 }
 
 // Unmapped returns the images that can be pulled and have no target.
-func (inv *ImageInventory) Unmapped() (out []string) {
-	for _, img := range inv.Images {
-		if img.Target == "" && img.Places[0].Variable == "" && img.Places[0].Name != "" {
-			out = append(out, img.Ref)
-		}
-	}
-	return out
+func (inv *ImageInventory) Unmapped() []string {
+	unmapped := phrase.Only(inv.Pullable(), func(img MirroredImage) bool { return img.Target == "" })
+	return phrase.List(unmapped, func(img MirroredImage) string { return img.Ref })
 }
 
 // Pullable returns the images whose names are known without the user.

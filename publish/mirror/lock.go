@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 const lockVersion = 1
@@ -220,13 +221,10 @@ func (b *Book) Release(label, version string) *Locked {
 }
 
 // From returns what is locked of one release of a source.
-func (b *Book) From(source, version string) (out []*Locked) {
-	for _, label := range b.Labels[[2]string{source, version}] {
-		if l := b.Release(label, version); l != nil && l.Source == source {
-			out = append(out, l)
-		}
-	}
-	return out
+func (b *Book) From(source, version string) []*Locked {
+	labels := b.Labels[[2]string{source, version}]
+	all := phrase.Some(labels, func(label string) *Locked { return b.Release(label, version) })
+	return phrase.Only(all, func(l *Locked) bool { return l.Source == source })
 }
 
 // Sorted returns the releases by label and version, oldest first.
@@ -246,9 +244,7 @@ func CompareVersions(a, b string) int {
 
 func (b *Book) Lock() *Lock {
 	l := &Lock{SchemaVersion: lockVersion, Settings: b.Settings, Sources: []Listing{}, Releases: b.Sorted()}
-	for _, s := range b.Listings {
-		l.Sources = append(l.Sources, s)
-	}
+	l.Sources = slices.AppendSeq(l.Sources, maps.Values(b.Listings))
 	slices.SortFunc(l.Sources, func(x, y Listing) int {
 		return cmp.Or(cmp.Compare(x.Source, y.Source), CompareVersions(x.Version, y.Version))
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Wants returns all releases of the mirror in a bundle, and its lock. Its lock and
@@ -62,13 +63,9 @@ func (s recorded) record(version string) (l *Locked, listing Listing) {
 	return l, listing
 }
 
-func (s recorded) Versions(context.Context) (out []string, err error) {
-	for _, l := range s.lock.Releases {
-		if l.Identity() == s.of {
-			out = append(out, l.Version)
-		}
-	}
-	return out, nil
+func (s recorded) Versions(context.Context) ([]string, error) {
+	all := phrase.Only(s.lock.Releases, func(l Locked) bool { return l.Identity() == s.of })
+	return phrase.List(all, func(l Locked) string { return l.Version }), nil
 }
 
 func (s recorded) Fetch(_ context.Context, version string) (*repo.Release, error) {

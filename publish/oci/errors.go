@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,7 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 	host, repository := d.remote.Reference.Registry, d.remote.Reference.Repository
 	switch write := method != http.MethodGet && method != http.MethodHead; {
 	case code == http.StatusUnauthorized:
-		why := d.session.secrets.Quote(d.session.why())
-		if why == "" {
-			why = "the registry does not state how to log in"
-		}
+		why := cmp.Or(d.session.secrets.Quote(d.session.why()), "the registry does not state how to log in")
 		return fmt.Errorf("%w: %s; log in with `docker login %s`, or set %s and %s, or %s", status, why, host, UserVariable, PasswordVariable, AccessTokenVariable)
 	case code == http.StatusForbidden:
 		right := "pull from"

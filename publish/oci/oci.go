@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Options say which repository it is and how to speak with its registry.
@@ -150,11 +151,7 @@ func (d *Repository) checkTag(version string) error {
 func (d *Repository) Versions(ctx context.Context) ([]string, error) {
 	var versions []string
 	err := d.remote.Tags(ctx, "", func(tags []string) error {
-		for _, tag := range tags {
-			if d.checkTag(tag) == nil {
-				versions = append(versions, tag)
-			}
-		}
+		versions = append(versions, phrase.Only(tags, func(tag string) bool { return d.checkTag(tag) == nil })...)
 		return nil
 	})
 	if err = d.explain(ctx, err); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -76,10 +77,7 @@ func (p *Places) gitHub(server, name string, o Options) github.Options {
 		GenerateNotes: o.GenerateNotes, AdoptDraft: o.AdoptDraft, Complete: o.Complete,
 	}
 	named := p.Servers().GitHub
-	here, run := named, named
-	if run == "" {
-		run = gitHubCom
-	}
+	here, run := named, cmp.Or(named, gitHubCom)
 	if !strings.HasSuffix(here, ".ghe.com") {
 		here = gitHubCom
 	}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,9 +114,7 @@ func (d *download) accept(resp *http.Response) error {
 	if d.size < 0 {
 		d.size = size
 	}
-	if d.etag == "" {
-		d.etag = etag
-	}
+	d.etag = cmp.Or(d.etag, etag)
 	d.skip = d.at - from
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // maxQuote is how much of what a server says is repeated, in characters.
@@ -34,11 +36,7 @@ func Quote(text string) string {
 	if len(text) > 8*maxQuote {
 		text = strings.ToValidUTF8(text[:8*maxQuote], "")
 	}
-	text = strings.Join(strings.Fields(Printable(text)), " ")
-	if r := []rune(text); len(r) > maxQuote {
-		text = string(r[:maxQuote]) + "…"
-	}
-	return text
+	return phrase.Cut(strings.Join(strings.Fields(Printable(text)), " "), maxQuote)
 }
 
 // Line is a text of a server that is shown. It is quoted when it is decoded

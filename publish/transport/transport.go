@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -48,17 +49,10 @@ type Policy struct {
 }
 
 func (p Policy) withDefaults() Policy {
-	def := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	if p.Attempts == 0 {
-		p.Attempts = 5
-	}
-	def(&p.Pause, 500*time.Millisecond)
-	def(&p.MaxWait, 15*time.Minute)
-	def(&p.Timeout, time.Minute)
+	p.Attempts = cmp.Or(p.Attempts, 5)
+	p.Pause = cmp.Or(p.Pause, 500*time.Millisecond)
+	p.MaxWait = cmp.Or(p.MaxWait, 15*time.Minute)
+	p.Timeout = cmp.Or(p.Timeout, time.Minute)
 	if p.Sleep == nil {
 		p.Sleep = sleep
 	}
@@ -181,9 +175,7 @@ var secretHeaders = []string{"Authorization", "Private-Token", "Job-Token", "Dep
 // that is shown.
 func (t *tripper) echoes(u *url.URL, first *http.Request) bool {
 	values := phrase.List(t.credentials, func(c Credential) string { return c.Value })
-	for _, name := range secretHeaders {
-		values = append(values, first.Header.Values(name)...)
-	}
+	values = append(values, phrase.Flat(secretHeaders, first.Header.Values)...)
 	raw := bare(u)
 	plain, err := url.QueryUnescape(raw)
 	if err != nil {

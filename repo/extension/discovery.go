@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Fault says what is wrong with a handler.
@@ -66,10 +68,8 @@ func (d *DiscoveryResponse) Problems(core int) []problem {
 
 // meant names the hook that differs only in its case.
 func meant(name string) string {
-	for i := range hooks {
-		if strings.EqualFold(hooks[i].Name, name) {
-			return "; it is written " + hooks[i].Name
-		}
+	if h := phrase.First(hooks[:], func(h *Hook) bool { return strings.EqualFold(h.Name, name) }); h != nil {
+		return "; it is written " + h.Name
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Group and Version of all hooks.
@@ -90,14 +91,14 @@ const (
 	retryResponse  = "retryAfterSeconds*"
 )
 
-func newRetry() Response    { return &RetryResponse{} }
-func newCommon() Response   { return &CommonResponse{} }
-func newDiscover() Response { return &DiscoveryResponse{} }
+func newRetry() Response  { return &RetryResponse{} }
+func newCommon() Response { return &CommonResponse{} }
 
 // hooks are in the order in which the life of a cluster meets them.
-var hooks = [...]Hook{
+var hooks = [...]*Hook{
 	{
-		Name: "Discovery", Since: oldest, Level: Discover, Single: true, new: newDiscover, Response: fields("handlers"),
+		Name: "Discovery", Since: oldest, Level: Discover, Single: true, Response: fields("handlers"),
+		new:     func() Response { return &DiscoveryResponse{} },
 		Summary: "asks which handlers the server has, whenever its ExtensionConfig is reconciled",
 	},
 	{
@@ -173,24 +174,13 @@ var hooks = [...]Hook{
 // Hooks returns the hooks that a Cluster API of a minor version calls, in the
 // order in which the life of a cluster meets them.
 func Hooks(core int) []*Hook {
-	var out []*Hook
-	for i := range hooks {
-		if hooks[i].Since <= core {
-			out = append(out, &hooks[i])
-		}
-	}
-	return out
+	return phrase.Only(hooks[:], func(h *Hook) bool { return h.Since <= core })
 }
 
 // Find returns the hook of a name, or nil. The case counts, as it does in
 // Cluster API.
 func Find(name string) *Hook {
-	for i := range hooks {
-		if hooks[i].Name == name {
-			return &hooks[i]
-		}
-	}
-	return nil
+	return phrase.First(hooks[:], func(h *Hook) bool { return h.Name == name })
 }
 
 // IsDiscovery reports whether the hook is the one that has no handler.

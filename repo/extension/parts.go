@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Random stands for the five characters that Cluster API makes up for the end of names.
@@ -175,7 +176,7 @@ func (p *Part) InTemplate() bool { return p.Holder.Kind == "Cluster" || p.Holder
 // Patched is the object with what its template holds after patches, without what they cannot
 // change (core/reconcilers/topology/cluster/patches, updateDesiredState).
 func (p *Part) Patched(template object) object {
-	out := copied(p.Object).(object)
+	out := yamldoc.Copied(p.Object).(object)
 	fields := [][2]string{{"spec.template.spec", "spec"}, {"spec.template.metadata.labels", "metadata.labels"}, {"spec.template.metadata.annotations", "metadata.annotations"}}
 	if !p.InTemplate() {
 		fields = [][2]string{{"spec.template.spec", "spec.template.spec"}, {"metadata.labels", "metadata.labels"}, {"metadata.annotations", "metadata.annotations"},
@@ -183,12 +184,12 @@ func (p *Part) Patched(template object) object {
 	}
 	for _, f := range fields {
 		if value, ok := Get(template, strings.Split(f[0], ".")...); ok {
-			Put(out, copied(value), strings.Split(f[1], ".")...)
+			Put(out, yamldoc.Copied(value), strings.Split(f[1], ".")...)
 		}
 	}
 	keep := func(path ...string) {
 		if value, ok := Get(p.Object, path...); ok {
-			Put(out, copied(value), path...)
+			Put(out, yamldoc.Copied(value), path...)
 		}
 	}
 	for _, label := range []string{clusterLabel, ownedLabel, deploymentLabel, poolLabel} {
@@ -220,7 +221,7 @@ func Get(v any, path ...string) (any, bool) {
 // Put puts a value at a path, and mappings above it.
 func Put(o map[string]any, value any, path ...string) {
 	for _, key := range path[:len(path)-1] {
-		o = child(o, key)
+		o = yamldoc.Child(o, key)
 	}
 	o[path[len(path)-1]] = value
 }
@@ -229,7 +230,7 @@ func Put(o map[string]any, value any, path ...string) {
 // as patches see it.
 func (t *Topology) seen(p *Part) object {
 	template := t.template(p.Reference)
-	at := child(template, "metadata")
+	at := yamldoc.Child(template, "metadata")
 	delete(at, "managedFields")
 	if p.InTemplate() {
 		if annotations := cleaned(at)["annotations"]; annotations != nil {
@@ -237,9 +238,9 @@ func (t *Topology) seen(p *Part) object {
 		} else {
 			delete(at, "annotations")
 		}
-		at = child(child(child(template, "spec"), "template"), "metadata")
+		at = yamldoc.Child(yamldoc.Child(yamldoc.Child(template, "spec"), "template"), "metadata")
 	}
-	made := copied(p.Object["metadata"]).(object)
+	made := yamldoc.Copied(p.Object["metadata"]).(object)
 	at["labels"], at["annotations"] = made["labels"], made["annotations"]
 	if !p.InTemplate() {
 		at["annotations"] = cleaned(made)["annotations"]
@@ -250,15 +251,15 @@ func (t *Topology) seen(p *Part) object {
 // labeled adds labels and annotations to what is made from a template, with those that
 // Cluster API gives all of it.
 func (t *Topology) labeled(o, labels, annotations object, r clusterclass.Reference) object {
-	metadata := child(o, "metadata")
-	maps.Copy(child(metadata, "labels"), labels)
-	maps.Copy(child(metadata, "labels"), object{clusterLabel: t.name(), ownedLabel: ""})
+	metadata := yamldoc.Child(o, "metadata")
+	maps.Copy(yamldoc.Child(metadata, "labels"), labels)
+	maps.Copy(yamldoc.Child(metadata, "labels"), object{clusterLabel: t.name(), ownedLabel: ""})
 	kind := r.Kind
 	if group := r.Group(); group != "" {
 		kind += "." + group
 	}
-	maps.Copy(child(metadata, "annotations"), annotations)
-	maps.Copy(child(metadata, "annotations"), object{clonedFromName: r.Name, clonedFromKind: kind})
+	maps.Copy(yamldoc.Child(metadata, "annotations"), annotations)
+	maps.Copy(yamldoc.Child(metadata, "annotations"), object{clonedFromName: r.Name, clonedFromKind: kind})
 	return o
 }
 
@@ -281,7 +282,7 @@ func (t *Topology) made(r clusterclass.Reference, name string) object {
 	template := t.template(r)
 	o := object{}
 	if spec, ok := template["spec"].(object); ok {
-		o = child(spec, "template")
+		o = yamldoc.Child(spec, "template")
 	}
 	if text(o, "apiVersion") == "" {
 		o["apiVersion"] = template["apiVersion"]
@@ -294,7 +295,7 @@ func (t *Topology) made(r clusterclass.Reference, name string) object {
 
 // fresh removes from an object what belongs to the one that it is made from.
 func (t *Topology) fresh(o object, name string) object {
-	metadata := child(o, "metadata")
+	metadata := yamldoc.Child(o, "metadata")
 	for _, key := range []string{"resourceVersion", "finalizers", "uid", "selfLink"} {
 		delete(metadata, key)
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -71,10 +73,10 @@ func (p Patch) Apply(object []byte) (out []byte, err error) {
 // down as both have something there. An empty object or list is as good as none.
 func Changed(before, after []byte) ([][]string, error) {
 	var a, b any
-	if err := decodeNumbers(before, &a); err != nil {
+	if err := patch.Decode(before, &a); err != nil {
 		return nil, err
 	}
-	if err := decodeNumbers(after, &b); err != nil {
+	if err := patch.Decode(after, &b); err != nil {
 		return nil, err
 	}
 	var out [][]string
@@ -82,24 +84,13 @@ func Changed(before, after []byte) ([][]string, error) {
 	return out, nil
 }
 
-// decodeNumbers keeps numbers as they are written.
-func decodeNumbers(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return d.Decode(v)
-}
-
 func differences(a, b any, path []string, out *[][]string) {
 	x, xok := a.(map[string]any)
 	y, yok := b.(map[string]any)
 	if (xok || hollow(a)) && (yok || hollow(b)) && (xok || yok) {
-		keys := map[string]bool{}
-		for k := range x {
-			keys[k] = true
-		}
-		for k := range y {
-			keys[k] = true
-		}
+		keys := object{}
+		maps.Copy(keys, x)
+		maps.Copy(keys, y)
 		for k := range keys {
 			differences(x[k], y[k], append(path[:len(path):len(path)], k), out)
 		}
@@ -146,10 +137,5 @@ func Restored(path []string) bool {
 		return false
 	}
 	at := strings.Join(path[3:], ".") + "."
-	for _, r := range restored {
-		if strings.HasPrefix(at, r+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(restored[:], func(r string) bool { return strings.HasPrefix(at, r+".") })
 }

@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -164,15 +165,9 @@ func targets(objects []*manifest.Object, service *manifest.Object, port int64) [
 
 // selects reports whether a selector is met by labels; an empty one selects nothing.
 func selects(selector, labels *yamldoc.Node) bool {
-	if !selector.Is(yamldoc.Map) || len(selector.Fields()) == 0 {
-		return false
-	}
-	for i := range selector.Fields() {
-		if f := &selector.Fields()[i]; labels.Get(f.Name) == nil || labels.Get(f.Name).Str() != f.Value.Str() {
-			return false
-		}
-	}
-	return true
+	return len(selector.Fields()) > 0 && !slices.ContainsFunc(selector.Fields(), func(f yamldoc.Field) bool {
+		return labels.Get(f.Name) == nil || labels.Get(f.Name).Str() != f.Value.Str()
+	})
 }
 
 // Config says what an ExtensionConfig shall have that the components do not tell.
@@ -197,10 +192,7 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 	if problems := validation.IsDNS1123Label(c.Name); len(problems) > 0 {
 		return nil, fmt.Errorf("%q is not a valid name for an ExtensionConfig: %s", c.Name, problems[0])
 	}
-	namespace := s.Namespace
-	if c.Namespace != "" {
-		namespace = c.Namespace
-	}
+	namespace := cmp.Or(c.Namespace, s.Namespace)
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("the Service %s has no valid namespace: %q", s.Service, namespace)
 	}
@@ -224,10 +216,8 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 		if selector := s.Config.Get("spec", "namespaceSelector"); selector.Is(yamldoc.Map) {
 			spec["namespaceSelector"] = selector.Value()
 		}
-		if given := s.Config.Get("spec", "settings"); given.Is(yamldoc.Map) {
-			for i := range given.Fields() {
-				settings[given.Fields()[i].Name] = given.Fields()[i].Value.Str()
-			}
+		for _, f := range s.Config.Get("spec", "settings").Fields() {
+			settings[f.Name] = f.Value.Str()
 		}
 	}
 	for k, v := range c.Settings {

@@ -72,7 +72,7 @@ func (m *Maker) field(h *Hook, name string) any {
 	case "cluster":
 		cluster := t.cluster(m.Core)
 		if h.Name == "BeforeClusterDelete" { // the API server has set it by then
-			child(cluster, "metadata")["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+			yamldoc.Child(cluster, "metadata")["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 		}
 		return cluster
 	case "fromKubernetesVersion":
@@ -100,7 +100,7 @@ func (m *Maker) field(h *Hook, name string) any {
 		objects := m.machine(change)
 		if h.Name == "UpdateMachine" { // as long as an update is under way
 			for _, o := range objects {
-				child(child(o.(object), "metadata"), "annotations")["in-place-updates.internal.cluster.x-k8s.io/update-in-progress"] = ""
+				yamldoc.Child(yamldoc.Child(o.(object), "metadata"), "annotations")["in-place-updates.internal.cluster.x-k8s.io/update-in-progress"] = ""
 			}
 		}
 		return objects
@@ -144,7 +144,7 @@ func (m *Maker) machine(changed bool) object {
 		out["bootstrapConfig"] = instance(bootstrap, name, t.namespace())
 	}
 	if changed {
-		spec := child(out["machine"].(object), "spec")
+		spec := yamldoc.Child(out["machine"].(object), "spec")
 		spec["version"] = later(t.Version())
 	}
 	return out

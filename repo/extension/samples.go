@@ -100,7 +100,7 @@ func (t *Topology) values(discovered []*yamldoc.Node, s Samples) (values object,
 		if n := s.Chosen[name]; n != nil {
 			value, given = n.Value(), true
 		}
-		value, ok := clusterclass.Defaulted(schema, copied(value), given)
+		value, ok := clusterclass.Defaulted(schema, yamldoc.Copied(value), given)
 		if !ok || s.Instead[name] {
 			if !required && !slices.Contains(s.Also, name) && !s.Instead[name] {
 				return
@@ -118,7 +118,7 @@ func (t *Topology) values(discovered []*yamldoc.Node, s Samples) (values object,
 	}
 	for name, value := range set {
 		if _, ok := values[name]; !ok {
-			values[name] = copied(value)
+			values[name] = yamldoc.Copied(value)
 		}
 	}
 	return values, made
@@ -159,7 +159,7 @@ func sample(schema *yamldoc.Node, round int) any {
 	case "object":
 		out := object{}
 		if round > 0 {
-			for _, f := range entries(schema.Get("properties")) {
+			for _, f := range schema.Get("properties").Fields() {
 				out[f.Name] = sample(f.Value, round)
 			}
 			if extra := schema.Get("additionalProperties"); extra.Is(yamldoc.Map) {
@@ -172,13 +172,6 @@ func sample(schema *yamldoc.Node, round int) any {
 		return out
 	}
 	return sampleText(schema, round)
-}
-
-func entries(n *yamldoc.Node) []yamldoc.Field {
-	if !n.Is(yamldoc.Map) {
-		return nil
-	}
-	return n.Fields()
 }
 
 // sampleText is one of the texts that fit a schema.

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -90,11 +91,8 @@ func TopologyOf(class *clusterclass.Class, objects []*manifest.Object) *Topology
 			t.templates[[3]string{o.Group, o.Kind, o.Name}] = value
 		}
 	}
-	for _, o := range ordinary() {
-		if o.Is(clusterclass.Group, "Cluster") {
-			t.Cluster, _ = o.Doc.Root.Value().(object)
-		}
-	}
+	cluster := phrase.First(ordinary(), func(o *manifest.Object) bool { return o.Is(clusterclass.Group, "Cluster") })
+	t.Cluster, _ = cluster.Doc.Root.Value().(object)
 	delete(t.topology(), "variables")
 	t.useClass()
 	return t
@@ -132,8 +130,8 @@ func (t *Topology) add(o *manifest.Object) error {
 
 // useClass makes the Cluster use each class of workers once.
 func (t *Topology) useClass() {
-	spec := child(t.Cluster, "spec")
-	topology := child(spec, "topology")
+	spec := yamldoc.Child(t.Cluster, "spec")
+	topology := yamldoc.Child(spec, "topology")
 	delete(topology, "class")
 	topology["classRef"] = object{"name": t.Class.Name()}
 	workers := object{}
@@ -148,16 +146,6 @@ func (t *Topology) useClass() {
 	topology["workers"] = workers
 }
 
-// child returns the mapping below a key, which it makes if it is not there.
-func child(o object, key string) object {
-	if m, ok := o[key].(object); ok {
-		return m
-	}
-	m := object{}
-	o[key] = m
-	return m
-}
-
 // text returns a string in a value, or "".
 func text(v any, path ...string) string {
 	for _, key := range path {
@@ -166,24 +154,6 @@ func text(v any, path ...string) string {
 	}
 	s, _ := v.(string)
 	return s
-}
-
-func copied(v any) any {
-	switch v := v.(type) {
-	case object:
-		out := make(object, len(v))
-		for k, item := range v {
-			out[k] = copied(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = copied(v[i])
-		}
-		return out
-	}
-	return v
 }
 
 func (t *Topology) name() string { return cmp.Or(text(t.Cluster, "metadata", "name"), "test-cluster") }
@@ -210,9 +180,9 @@ func (t *Topology) className() string {
 // server needs (core/reconcilers/topology/cluster, cleanupCluster), in the version
 // of the API that the release of Cluster API uses.
 func (t *Topology) cluster(core int) object {
-	out := copied(t.Cluster).(object)
+	out := yamldoc.Copied(t.Cluster).(object)
 	delete(out, "status")
-	metadata := child(out, "metadata")
+	metadata := yamldoc.Child(out, "metadata")
 	delete(metadata, "managedFields")
 	metadata["name"], metadata["namespace"] = t.name(), t.namespace()
 	if annotations, ok := metadata["annotations"].(object); ok {
@@ -220,8 +190,8 @@ func (t *Topology) cluster(core int) object {
 	}
 	version := CoreVersion(core)
 	out["kind"], out["apiVersion"] = "Cluster", clusterclass.Group+"/"+string(version)
-	spec := child(out, "spec")
-	topology := child(spec, "topology")
+	spec := yamldoc.Child(out, "spec")
+	topology := yamldoc.Child(spec, "topology")
 	name := t.className()
 	delete(topology, "class")
 	delete(topology, "classRef")
@@ -260,12 +230,12 @@ func (t *Topology) reference(r object, version contract.Contract) object {
 func (t *Topology) template(r clusterclass.Reference) object {
 	o, ok := t.templates[[3]string{r.Group(), r.Kind, r.Name}]
 	if ok {
-		o = copied(o).(object)
+		o = yamldoc.Copied(o).(object)
 	} else {
 		o = object{"spec": object{"template": object{"spec": object{}}}}
 	}
 	o["apiVersion"], o["kind"] = r.APIVersion, r.Kind
-	metadata := child(o, "metadata")
+	metadata := yamldoc.Child(o, "metadata")
 	metadata["name"], metadata["namespace"] = r.Name, t.namespace()
 	return o
 }
@@ -281,7 +251,7 @@ func (t *Topology) Has(r clusterclass.Reference) bool {
 func instance(template object, name, namespace string) object {
 	spec, _ := template["spec"].(object)
 	inner, _ := spec["template"].(object)
-	body, ok := copied(inner["spec"]).(object)
+	body, ok := yamldoc.Copied(inner["spec"]).(object)
 	if !ok {
 		body = object{}
 	}
@@ -295,7 +265,6 @@ func instance(template object, name, namespace string) object {
 type worker struct {
 	class    *clusterclass.Worker
 	topology object
-	name     string
 }
 
 // workers are those of the Cluster whose class exists.
@@ -306,11 +275,9 @@ func (t *Topology) workers() []worker {
 		entries, _ := lists[list].([]any)
 		for _, e := range entries {
 			entry, _ := e.(object)
-			c := t.Class.Worker(list == clusterclass.Pools, text(entry, "class"))
-			if c == nil {
-				continue
+			if c := t.Class.Worker(list == clusterclass.Pools, text(entry, "class")); c != nil {
+				out = append(out, worker{c, entry})
 			}
-			out = append(out, worker{c, entry, t.name() + "-" + text(entry, "name")})
 		}
 	}
 	return out
@@ -325,11 +292,8 @@ func (t *Topology) variables(discovered []*yamldoc.Node) []any {
 
 // listed writes values as a request has them.
 func listed(values object) []any {
-	var out []any
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, object{"name": name, "value": values[name]})
-	}
-	return out
+	names := slices.Sorted(maps.Keys(values))
+	return phrase.List(names, func(name string) any { return object{"name": name, "value": values[name]} })
 }
 
 // builtins returns the variable of that name.
@@ -345,7 +309,7 @@ func (t *Topology) clusterBuiltins() object {
 		}
 		for _, key := range []string{"services", "pods"} {
 			if part, ok := n[key].(object); ok && part["cidrBlocks"] != nil {
-				network[key] = copied(part["cidrBlocks"])
+				network[key] = yamldoc.Copied(part["cidrBlocks"])
 			}
 		}
 	}
@@ -364,7 +328,7 @@ func (t *Topology) clusterBuiltins() object {
 		cluster["uid"] = uid
 	}
 	metadata := ownMetadata(t.Cluster)
-	maps.Copy(child(metadata, "labels"), object{clusterLabel: t.name(), ownedLabel: ""})
+	maps.Copy(yamldoc.Child(metadata, "labels"), object{clusterLabel: t.name(), ownedLabel: ""})
 	cluster["metadata"] = metadata
 	return object{"cluster": cluster}
 }
@@ -400,7 +364,7 @@ func (t *Topology) overrides(part object, s Samples) []any {
 	list, _ := variables["overrides"].([]any)
 	var out []any
 	for _, e := range list {
-		entry, _ := copied(e).(object)
+		entry, _ := yamldoc.Copied(e).(object)
 		if v := t.Class.Variable(text(entry, "name")); v != nil {
 			entry["value"], _ = clusterclass.Defaulted(v.Schema.Node, entry["value"], true)
 		}

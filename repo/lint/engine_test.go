@@ -831,7 +831,7 @@ func TestRename(t *testing.T) {
 func TestFollows(t *testing.T) {
 	rule := func(id string, s lint.Severity, fix string, edit bool) *lint.Rule {
 		return &lint.Rule{ID: id, Severity: s, Check: func(p *lint.Pass) {
-			f := lint.Spanning(p.File, 0, 1, id).Because("a fault")
+			f := lint.Spanning(p.File, 0, 1, "%s", id).Because("a fault")
 			if f.Fix = fix; edit {
 				f.Edit = &lint.Edit{}
 			}

@@ -1,6 +1,10 @@
 package move
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+)
 
 // The labels and the annotation that clusterctl move looks for (clusterctl:
 // api/v1alpha3/labels.go and annotations.go).
@@ -234,12 +238,7 @@ func (n *Node) blame() (Cause, *Edge) {
 
 // first returns the first edge to the node for which want holds, or nil.
 func (n *Node) first(want func(*Edge) bool) *Edge {
-	for _, e := range n.In {
-		if want(e) {
-			return e
-		}
-	}
-	return nil
+	return phrase.First(n.In, want)
 }
 
 // spread visits the roots and whatever can be reached from them through the links

@@ -113,12 +113,8 @@ func (o *Object) names(v any, field, key string) {
 // refers reports whether a field of that name refers to an object.
 func refers(key string) bool {
 	key = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(key), "s"), "name")
-	for _, part := range []string{"ref", "reference", "secret", "configmap", "credential"} {
-		if strings.HasSuffix(key, part) {
-			return true
-		}
-	}
-	return false
+	parts := []string{"ref", "reference", "secret", "configmap", "credential"}
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasSuffix(key, part) })
 }
 
 // text returns a string; of anything else an empty one.

@@ -11,11 +11,9 @@ import (
 
 // Lines makes each line of a text visible.
 func Lines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = phrase.Visible(strings.TrimSuffix(line, "\r"))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(phrase.List(strings.Split(s, "\n"), func(line string) string {
+		return phrase.Visible(strings.TrimSuffix(line, "\r"))
+	}), "\n")
 }
 
 // OneLine joins the lines of a text for people.

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -47,13 +48,10 @@ func Admitted(ctx context.Context, objects []*manifest.Object) error {
 	if err != nil {
 		return err
 	}
-	var refused []error
-	for _, f := range report.Findings {
-		if f.Severity == lint.Error {
-			refused = append(refused, &yamldoc.Error{File: f.File, Pos: f.Pos, Err: errors.New(f.Message)})
-		}
-	}
-	return errors.Join(refused...)
+	refused := phrase.Only(report.Findings, func(f lint.Finding) bool { return f.Severity == lint.Error })
+	return errors.Join(phrase.List(refused, func(f lint.Finding) error {
+		return &yamldoc.Error{File: f.File, Pos: f.Pos, Err: errors.New(f.Message)}
+	})...)
 }
 
 func nodes(d *yamldoc.Document) (out []*yamldoc.Node) {

@@ -215,7 +215,8 @@ func (o *Options) resolved(ctx context.Context, t *transform.Resolved, opts lint
 	var last []Succession
 	if o.Last != nil {
 		var err error
-		if last, err = o.Last(ctx, releasesOf(t.Repository)); err != nil {
+		releases := phrase.Flat(t.Repository.Providers, func(p *repo.Provider) []*repo.Release { return p.Releases })
+		if last, err = o.Last(ctx, releases); err != nil {
 			return nil, err
 		}
 	}
@@ -292,13 +293,6 @@ func unlisted(b *transform.Build, opts lint.Options) *lint.Report {
 		}
 	}
 	return &lint.Report{}
-}
-
-func releasesOf(r *repo.Repository) (out []*repo.Release) {
-	for _, p := range r.Providers {
-		out = append(out, p.Releases...)
-	}
-	return out
 }
 
 // lost adds what the releases lost against the last ones to a report, but for what is

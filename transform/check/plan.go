@@ -63,9 +63,7 @@ func planned(data string, findings []*lint.Finding) *plan {
 	slices.SortStableFunc(changes, func(x, y change) int {
 		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
 	})
-	for _, c := range p.sound(disjoint(changes)) {
-		p.fixed = append(p.fixed, c.findings...)
-	}
+	p.fixed = phrase.Flat(p.sound(disjoint(changes)), func(c change) []*lint.Finding { return c.findings })
 	return p
 }
 

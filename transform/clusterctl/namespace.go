@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // setNamespace moves all objects to the target namespace, with the references
@@ -145,14 +146,7 @@ func webhookServices(kind, version string) (runtime.Object, func() []*string) {
 
 // ofEach returns a function that collects the namespaces that of finds in webhooks.
 func ofEach[W any](webhooks *[]W, of func(W) *string) func() []*string {
-	return func() (out []*string) {
-		for _, w := range *webhooks {
-			if namespace := of(w); namespace != nil {
-				out = append(out, namespace)
-			}
-		}
-		return out
-	}
+	return func() []*string { return phrase.Some(*webhooks, of) }
 }
 
 func serviceV1(c admissionv1.WebhookClientConfig) *string {

@@ -134,7 +134,9 @@ func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map
 		// If this fails, kustomize says why of the files as they are.
 		if m, err := run(ctx, view, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, false); err == nil {
 			if objs, err := objects(m); err == nil {
-				view.restore(objs)
+				for _, o := range objs {
+					view.restore(o)
+				}
 				return objs, nil
 			}
 		}

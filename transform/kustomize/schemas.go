@@ -80,24 +80,18 @@ func (t *Tree) hidden(name string, data []byte) *hiding {
 	return h.(func() *hiding)()
 }
 
-// restore puts the schemas into built objects.
-func (s schemas) restore(objs []map[string]any) {
-	for _, o := range objs {
-		s.put(o)
-	}
-}
-
-func (s schemas) put(v any) any {
+// restore puts the schemas into a built object, or returns the one that a mark stands for.
+func (s schemas) restore(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, item := range v {
-			if next := s.put(item); next != nil {
+			if next := s.restore(item); next != nil {
 				v[key] = next
 			}
 		}
 	case []any:
 		for i, item := range v {
-			if next := s.put(item); next != nil {
+			if next := s.restore(item); next != nil {
 				v[i] = next
 			}
 		}
@@ -105,30 +99,11 @@ func (s schemas) put(v any) any {
 		if at, ok := strings.CutPrefix(v, markPrefix); ok {
 			_, name, _ := strings.Cut(at, " ")
 			if h, ok := s.schemas.Load(name); ok {
-				return clone(h.(func() *hiding)().values[v])
+				return yamldoc.Copied(h.(func() *hiding)().values[v])
 			}
 		}
 	}
 	return nil
-}
-
-// clone copies maps and lists, because builds change their objects.
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, item := range v {
-			out[key] = clone(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = clone(item)
-		}
-		return out
-	}
-	return v
 }
 
 // hide cuts the schemas out of a file. It returns nil if it finds none of which it
@@ -373,11 +348,9 @@ func (s *scan) hideSchemas() map[string]bool {
 	if s.reaches {
 		return nil
 	}
-	out := map[string]bool{}
-	for rel, resource := range s.uses {
-		if resource && (path.Ext(rel) == ".yaml" || path.Ext(rel) == ".yml") {
-			out[rel] = true
-		}
-	}
+	out := maps.Clone(s.uses)
+	maps.DeleteFunc(out, func(rel string, resource bool) bool {
+		return !resource || path.Ext(rel) != ".yaml" && path.Ext(rel) != ".yml"
+	})
 	return out
 }

@@ -115,10 +115,9 @@ func (t *Tree) Read(rel string) (data []byte, err error) {
 // tree, sorted.
 func (t *Tree) Inputs() []string {
 	var out []string
-	t.cache.Range(func(key, _ any) bool {
+	for key := range t.cache.Range {
 		out = append(out, key.(string))
-		return true
-	})
+	}
 	slices.Sort(out)
 	return out
 }

@@ -144,9 +144,7 @@ func compare(built, want []object, components bool) (g gap) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(byID)) {
-		for _, o := range byID[key] {
-			g.extra = append(g.extra, o.name)
-		}
+		g.extra = append(g.extra, phrase.List(byID[key], func(o object) string { return o.name })...)
 	}
 	return g
 }
@@ -256,11 +254,7 @@ func (v version) literals(built, want string) (out []literal, ok bool) {
 			if !ok {
 				return nil, false
 			}
-			for _, l := range found {
-				if !slices.Contains(out, l) {
-					out = append(out, l)
-				}
-			}
+			out = phrase.Distinct(append(out, found...))
 		}
 	}
 	return out, v.replace(built, out) == want

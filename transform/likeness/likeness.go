@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -89,13 +89,9 @@ func complete(dir string, given *config.Config) (*config.Config, []config.Note, 
 }
 
 // unkeyed are the notes that are about no value: what is left out, and why.
-func unkeyed(notes []config.Note) (out []string) {
-	for _, n := range notes {
-		if n.Key == "" && !slices.Contains(out, n.Text) {
-			out = append(out, n.Text)
-		}
-	}
-	return out
+func unkeyed(notes []config.Note) []string {
+	all := phrase.Only(notes, func(n config.Note) bool { return n.Key == "" })
+	return phrase.Distinct(phrase.List(all, func(n config.Note) string { return n.Text }))
 }
 
 // prove writes the configuration and builds exactly what was written.

@@ -320,10 +320,8 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 			dir = rel // as findings name files
 		}
 	}
-	plan := &config.Plan{RemoteBases: true}
-	for _, r := range releases {
-		plan.Providers = append(plan.Providers, r.planned)
-	}
+	planned := phrase.List(releases, func(r release) config.PlannedProvider { return r.planned })
+	plan := &config.Plan{RemoteBases: true, Providers: planned}
 	opts := s.opts.build()
 	opts.Overlay = overlay
 	made, err := transform.Make(ctx, dir, plan, opts)

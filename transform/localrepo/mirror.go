@@ -1,6 +1,7 @@
 package localrepo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -14,13 +15,9 @@ import (
 // Mirror takes everything from a repository, and nothing from the network.
 type Mirror struct{ *repo.Repository }
 
-func (m Mirror) releases(p layouts.Provider) (out []*repo.Release) {
-	for _, in := range m.Providers {
-		if in.Provider == p {
-			out = append(out, in.Releases...)
-		}
-	}
-	return out
+func (m Mirror) releases(p layouts.Provider) []*repo.Release {
+	of := phrase.Only(m.Providers, func(in *repo.Provider) bool { return in.Provider == p })
+	return phrase.Flat(of, func(in *repo.Provider) []*repo.Release { return in.Releases })
 }
 
 // Version returns the best version that the mirror has.
@@ -39,10 +36,7 @@ func (m Mirror) Components(_ context.Context, p layouts.Provider, version, url s
 			continue
 		}
 		name := path.Base(strings.SplitN(url, "?", 2)[0])
-		a := r.Artifact(name)
-		if a == nil {
-			a = r.Components()
-		}
+		a := cmp.Or(r.Artifact(name), r.Components())
 		if a == nil {
 			return nil, fmt.Errorf("%s has no file %s", r.Path, name)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 type object = map[string]any
@@ -134,10 +135,7 @@ func over(topology, class object, fields ...string) object {
 var timeouts = [...]string{"nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"}
 
 func deletion(topology, class object) object {
-	var fields []string
-	for _, t := range timeouts {
-		fields = append(fields, t+"Seconds")
-	}
+	fields := phrase.List(timeouts[:], func(t string) string { return t + "Seconds" })
 	return over(part(topology, "deletion"), part(class, "deletion"), fields...)
 }
 

@@ -141,7 +141,10 @@ func (e *Env) writeOne(o Output, render func(w io.Writer, format string, style t
 
 // WriteText writes a text that may come in parts to standard output. An interrupt
 // waits for the last of them, as it does for a text that comes at once.
-func (e *Env) WriteText(text io.WriterTo) error { return e.stopping.all(e.Out, text) }
+func (e *Env) WriteText(text io.WriterTo) error {
+	_, err := e.results.all(text)
+	return err
+}
 
 // WriteJSON writes a document in JSON to standard output.
 func (e *Env) WriteJSON(data []byte) error {

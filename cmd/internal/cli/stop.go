@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -41,13 +42,20 @@ type gate struct {
 }
 
 func (g *gate) Write(p []byte) (int, error) {
+	n, err := g.all(bytes.NewReader(p))
+	return int(n), err
+}
+
+// all writes a text that may come in parts. An interrupt waits for the last of them,
+// as it does for a text that comes at once.
+func (g *gate) all(text io.WriterTo) (n int64, err error) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
 	if g.s.shut {
 		return 0, errStopped
 	}
 	g.s.makeRoom()
-	n, err := g.w.Write(p)
+	n, err = text.WriteTo(g.w)
 	g.err = cmp.Or(g.err, err)
 	return n, err
 }
@@ -87,25 +95,6 @@ func (g *gate) failure() error {
 }
 
 func (g *gate) Unwrap() io.Writer { return g.w }
-
-// all writes a text that may come in parts. An interrupt waits for the last of them,
-// as it does for a text that comes at once.
-func (s *stopping) all(w io.Writer, text io.WriterTo) error {
-	g, ok := w.(*gate)
-	if !ok {
-		_, err := text.WriteTo(w)
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shut {
-		return errStopped
-	}
-	s.makeRoom()
-	_, err := text.WriteTo(g.w)
-	g.err = cmp.Or(g.err, err)
-	return err
-}
 
 // wrote takes note of a whole output file; put makes it visible in one step. After
 // the end it does nothing.

@@ -220,7 +220,11 @@ func (f *checkFlags) trust(env *cli.Env, o *probe.Options) error {
 
 // compare reads the release that the server belongs to.
 func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) error {
-	releases, err := targets.OpenNewest(ctx, env, name, &targets.Source{})
+	t, err := targets.Open(ctx, env, name, &targets.Source{})
+	if err != nil {
+		return err
+	}
+	releases, err := t.Newest()
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,8 @@ import (
 // or prints what they would change. The report is of what is there afterwards.
 func (f *flags) fixAll(ctx context.Context, env *cli.Env, names []string, o check.Options, known map[string]bool) (*lint.Report, []*repo.Repository, error) {
 	defer f.source.Mute(env)()
-	for _, name := range names {
-		if open.IsURL(name) {
-			return nil, nil, cli.Usagef("--fix needs a folder, but %s is a URL", name)
-		}
+	if i := slices.IndexFunc(names, open.IsURL); i >= 0 {
+		return nil, nil, cli.Usagef("--fix needs a folder, but %s is a URL", names[i])
 	}
 	all := &lint.Report{}
 	var repositories []*repo.Repository

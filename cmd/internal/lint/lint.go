@@ -279,10 +279,8 @@ func (f *flags) besideDiff() error {
 	if !f.out.Chosen() {
 		f.out.All = nil
 	}
-	for _, o := range f.out.All {
-		if o.File == "" {
-			return cli.Usagef("--diff prints the diff to standard output; give -o %s a file, as in -o %[1]s=FILE", o.Format)
-		}
+	if i := slices.IndexFunc(f.out.All, func(o cli.Output) bool { return o.File == "" }); i >= 0 {
+		return cli.Usagef("--diff prints the diff to standard output; give -o %s a file, as in -o %[1]s=FILE", f.out.All[i].Format)
 	}
 	return nil
 }

@@ -19,15 +19,11 @@ func (f *flags) watchable(targets []string) error {
 	if f.fix {
 		return cli.Usagef("--watch changes no files; leave out --fix")
 	}
-	for _, o := range f.out.All {
-		if o.Format != "text" || o.File != "" {
-			return cli.Usagef("--watch prints text only; leave out -o")
-		}
+	if slices.ContainsFunc(f.out.All, func(o cli.Output) bool { return o != cli.Output{Format: "text"} }) {
+		return cli.Usagef("--watch prints text only; leave out -o")
 	}
-	for _, name := range targets {
-		if open.IsURL(name) {
-			return cli.Usagef("--watch needs folders, but %s is a URL", name)
-		}
+	if i := slices.IndexFunc(targets, open.IsURL); i >= 0 {
+		return cli.Usagef("--watch needs folders, but %s is a URL", targets[i])
 	}
 	return nil
 }

@@ -98,9 +98,7 @@ func otherFolders(env *cli.Env, args []string) string {
 	var found []string
 	for _, name := range args {
 		if name != "-" {
-			for _, dir := range rules.CRDFolders(env.Path(name)) {
-				found = append(found, env.Short(dir))
-			}
+			found = append(found, phrase.List(rules.CRDFolders(env.Path(name)), env.Short)...)
 		}
 	}
 	if len(found) == 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 func DiffCommand(env *cli.Env) *cobra.Command {
@@ -137,11 +138,9 @@ func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Co
 		case from == nil:
 			c.Changes = []diff.Change{diff.New(to.Provider.Label())}
 		default:
-			changes, err := diff.Releases(ctx, from, to)
-			c.Changes = changes
-			if err != nil {
-				failures = append(failures, err)
-			}
+			var err error
+			c.Changes, err = diff.Releases(ctx, from, to)
+			failures = append(failures, err)
 		}
 		all = append(all, c)
 	}
@@ -153,12 +152,7 @@ func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Co
 		return all, errors.Join(failures...)
 	}
 	find := func(list []*repo.Release, r *repo.Release) *repo.Release {
-		for _, other := range list {
-			if other.Provider == r.Provider {
-				return other
-			}
-		}
-		return nil
+		return phrase.First(list, func(other *repo.Release) bool { return other.Provider == r.Provider })
 	}
 	for _, r := range old {
 		add(r, find(new, r))

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 func pruneCommand(env *cli.Env) *cobra.Command {
@@ -110,15 +111,6 @@ lists.`,
 // interrupted run has begun can be named, and are not listed.
 func pruned(lock *mirror.Lock, begun []mirror.Locked, args []string, keep int, unlisted bool) (out []mirror.Locked, err error) {
 	all := &mirror.Lock{Releases: slices.Concat(lock.Releases, begun)}
-	seen := map[mirror.ReleaseName]bool{}
-	add := func(list []mirror.Locked) {
-		for _, l := range list {
-			if !seen[l.ReleaseName] {
-				seen[l.ReleaseName] = true
-				out = append(out, l)
-			}
-		}
-	}
 	for _, arg := range args {
 		label, version, named := strings.Cut(arg, "@")
 		p, err := mirror.ParseLabel(label)
@@ -136,13 +128,13 @@ func pruned(lock *mirror.Lock, begun []mirror.Locked, args []string, keep int, u
 		if len(found) == 0 {
 			return nil, cli.Usagef("%s: the mirror does not have this version", arg)
 		}
-		add(found)
+		out = append(out, found...)
 	}
 	if keep > 0 {
-		add(lock.Keep(keep))
+		out = append(out, lock.Keep(keep)...)
 	}
 	if unlisted {
-		add(begun)
+		out = append(out, begun...)
 	}
-	return out, nil
+	return phrase.DistinctBy(out, func(l mirror.Locked) mirror.ReleaseName { return l.ReleaseName }), nil
 }

@@ -211,11 +211,6 @@ func (s *shipment) lastAt(ctx context.Context, p publish.Parcel, siblings bool) 
 }
 
 // unique leaves one release of each provider.
-func unique(releases []*repo.Release) (out []*repo.Release) {
-	for _, r := range releases {
-		if !slices.ContainsFunc(out, func(other *repo.Release) bool { return other.Provider == r.Provider }) {
-			out = append(out, r)
-		}
-	}
-	return out
+func unique(releases []*repo.Release) []*repo.Release {
+	return phrase.DistinctBy(releases, func(r *repo.Release) layouts.Provider { return r.Provider })
 }

@@ -61,13 +61,10 @@ func manName(c *cobra.Command) string {
 	return manName(c.Parent()) + "-" + c.Name()
 }
 
-func manSubcommands(c *cobra.Command) (subs []*cobra.Command) {
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() && (sub.Name() != "completion" || !c.HasParent()) {
-			subs = append(subs, sub)
-		}
-	}
-	return subs
+func manSubcommands(c *cobra.Command) []*cobra.Command {
+	return phrase.Only(c.Commands(), func(sub *cobra.Command) bool {
+		return sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() && (sub.Name() != "completion" || !c.HasParent())
+	})
 }
 
 var roff = strings.NewReplacer(`\`, `\e`, "-", `\-`)

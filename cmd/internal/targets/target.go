@@ -4,6 +4,7 @@
 package targets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,18 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	}
 	defer s.Mute(env)()
 	r, err := transform.Resolve(ctx, env.Short(dir), o)
-	if err == nil {
+	switch {
+	case err == nil:
 		return resolved(r)
+	case !IsComponents(env, name, err):
+		return nil, err
 	}
-	return openComponents(ctx, env, name, err)
+	// The path of a components file works as well as its URL, as in clusterctl.
+	l, err := layouts.ParseURL(filepath.ToSlash(dir), layouts.Servers{})
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	return openLocation(ctx, env, name, l)
 }
 
 // resolved is a target that is a folder.
@@ -132,19 +141,6 @@ func resolved(r *transform.Resolved) (*Target, error) {
 		}
 	}
 	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil, Flat: r.Flat, Guessed: r.Guessed}, nil
-}
-
-// openComponents opens the path of a components file, which works as well as its
-// URL, as in clusterctl; err is why it is nothing else.
-func openComponents(ctx context.Context, env *cli.Env, name string, err error) (*Target, error) {
-	if IsComponents(env, name, err) {
-		l, err := layouts.ParseURL(filepath.ToSlash(env.Path(name)), layouts.Servers{})
-		if err != nil {
-			return nil, cli.UsageError(err)
-		}
-		return openLocation(ctx, env, name, l)
-	}
-	return nil, err
 }
 
 // IsComponents reports whether a path that is not a repository, as err says, is
@@ -238,13 +234,10 @@ func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Locatio
 
 // NoFile is the error for a file that a release does not have. It lists those of its kind.
 func NoFile(r *repo.Release, name string) error {
-	var names []string
-	for _, a := range r.Artifacts {
-		if layouts.KindOfFile(a.Name) == layouts.KindOfFile(name) {
-			names = append(names, a.Name)
-		}
-	}
-	return fmt.Errorf("%s has no file %s%s", r.Path, name, phrase.Among(name, names))
+	names := phrase.List(r.Artifacts, func(a *repo.Artifact) string { return a.Name })
+	kind := layouts.KindOfFile(name)
+	alike := phrase.Only(names, func(other string) bool { return layouts.KindOfFile(other) == kind })
+	return fmt.Errorf("%s has no file %s%s", r.Path, name, phrase.Among(name, alike))
 }
 
 // Identify names a provider as clusterctl does for the repository on GitHub that
@@ -293,12 +286,9 @@ func (t *Target) Components(r *repo.Release) *repo.Artifact {
 
 // Of is the target that names a release: an entry of a configuration of clusterctl, or t.
 func (t *Target) Of(r *repo.Release) *Target {
-	for _, part := range t.parts {
-		if slices.ContainsFunc(part.Repository.Providers, func(p *repo.Provider) bool { return slices.Contains(p.Releases, r) }) {
-			return part
-		}
-	}
-	return t
+	return cmp.Or(phrase.First(t.parts, func(part *Target) bool {
+		return slices.ContainsFunc(part.Repository.Providers, func(p *repo.Provider) bool { return slices.Contains(p.Releases, r) })
+	}), t)
 }
 
 // Destination returns the place that holds a release of the target, as far as
@@ -368,15 +358,6 @@ func (t *Target) Release() (*repo.Release, error) {
 		}
 	}
 	return t.Repository.Providers[0].Releases[0], nil
-}
-
-// OpenNewest opens a TARGET and returns one release of each of its providers.
-func OpenNewest(ctx context.Context, env *cli.Env, name string, s *Source) ([]*repo.Release, error) {
-	t, err := Open(ctx, env, name, s)
-	if err != nil {
-		return nil, err
-	}
-	return t.Newest()
 }
 
 // Newest returns one release of each provider: the named one, or the latest.

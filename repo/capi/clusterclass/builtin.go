@@ -3,6 +3,7 @@ package clusterclass
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // builtins are the variables that patches may read without a definition, apart
@@ -46,25 +47,18 @@ var workerBuiltins = [...]string{
 // Builtin is the name of the variable that holds what Cluster API knows.
 const Builtin = "builtin"
 
-func IsBuiltin(name string) bool {
-	for _, prefix := range [...]string{"builtin.machineDeployment.", "builtin.machinePool."} {
-		if rest, ok := strings.CutPrefix(name, prefix); ok {
-			return slices.Contains(workerBuiltins[:], rest)
-		}
-	}
-	return slices.Contains(builtins[:], name)
-}
+func IsBuiltin(name string) bool { return slices.Contains(Builtins(), name) }
 
-// Builtins returns the names of the builtin variables.
-func Builtins() []string {
+// Builtins returns the names of the builtin variables, which must not be changed.
+var Builtins = sync.OnceValue(func() []string {
 	out := slices.Clone(builtins[:])
 	for _, prefix := range [...]string{"builtin.machineDeployment.", "builtin.machinePool."} {
 		for _, name := range workerBuiltins {
 			out = append(out, prefix+name)
 		}
 	}
-	return out
-}
+	return slices.Clip(out)
+})
 
 // VariableName returns the variable that an expression such as a.b[0].c begins
 // with; "" if it begins with none.

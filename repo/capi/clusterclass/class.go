@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -70,15 +71,7 @@ func Of(o *manifest.Object) *Class {
 	return c
 }
 
-func In(f *manifest.File) []*Class {
-	var out []*Class
-	for _, o := range f.Objects() {
-		if c := Of(o); c != nil {
-			out = append(out, c)
-		}
-	}
-	return out
-}
+func In(f *manifest.File) []*Class { return phrase.Some(f.Objects(), Of) }
 
 func (c *Class) Name() string { return c.Object.Name }
 
@@ -338,12 +331,10 @@ func (v *Variable) Default() *yamldoc.Node { return v.Schema.Node.Get("default")
 // Discovers reports whether an extension defines variables, so that those that
 // are not in the class may exist.
 func (c *Class) Discovers() bool {
-	for _, p := range c.Patches() {
-		if _, _, discover := c.Handlers(p); discover != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Patches(), func(p Patch) bool {
+		_, _, discover := c.Handlers(p)
+		return discover != nil
+	})
 }
 
 type Patch struct {
@@ -358,11 +349,9 @@ type Patch struct {
 
 // Patches returns the patches in their order.
 func (c *Class) Patches() []Patch {
-	var out []Patch
-	for _, n := range c.Spec.Get("patches").List() {
-		out = append(out, Patch{n, n.Get("name").Str(), n.Get("enabledIf"), n.Get("definitions").Given(), n.Get("external").Given()})
-	}
-	return out
+	return phrase.List(c.Spec.Get("patches").List(), func(n *yamldoc.Node) Patch {
+		return Patch{n, n.Get("name").Str(), n.Get("enabledIf"), n.Get("definitions").Given(), n.Get("external").Given()}
+	})
 }
 
 // Handlers returns the names of handlers in an external patch for generating
@@ -404,11 +393,9 @@ func (c *Class) ClusterNamings() (infrastructure, controlPlane Naming) {
 // Namings returns the templates of names that are there.
 func (c *Class) Namings() []Naming {
 	infrastructure, controlPlane := c.ClusterNamings()
-	out := []Naming{infrastructure, controlPlane}
-	for _, w := range c.Workers() {
-		out = append(out, w.Naming)
-	}
-	return slices.DeleteFunc(out, func(n Naming) bool { return !n.Template.Is(yamldoc.String) })
+	workers := phrase.List(c.Workers(), func(w Worker) Naming { return w.Naming })
+	all := append([]Naming{infrastructure, controlPlane}, workers...)
+	return phrase.Only(all, func(n Naming) bool { return n.Template.Is(yamldoc.String) })
 }
 
 // Defined reports whether there is more than an empty definition.

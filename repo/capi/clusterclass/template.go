@@ -8,8 +8,6 @@ import (
 	"sync"
 	"text/template"
 	"text/template/parse"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // functions are the names that templates in patches may call: those of
@@ -236,12 +234,4 @@ func (n Naming) execute(text, cluster, of, random string) (string, error) {
 // random characters (SimpleNameGenerator).
 func Generated(prefix, random string) string {
 	return prefix[:min(len(prefix), longest-len(random))] + random
-}
-
-// Unnamed returns why a text is not a valid name of an object; "" if it is one.
-func Unnamed(name string) string {
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return problems[0]
-	}
-	return ""
 }

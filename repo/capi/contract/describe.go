@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Pages are the roles that have fields in the tables, in their order, with the page of
@@ -45,36 +46,27 @@ func OpenAPI(rows []*Field) map[string]any {
 		for key := range strings.SplitSeq(f.Path, ".") {
 			if key == crd.Items {
 				at["type"] = "array"
-				at = child(at, "items")
+				at = yamldoc.Child(at, "items")
 				continue
 			}
 			if at["type"] == nil {
 				at["type"] = "object"
 			}
 			if key == crd.Values {
-				at = child(at, "additionalProperties")
+				at = yamldoc.Child(at, "additionalProperties")
 				continue
 			}
-			at = child(child(at, "properties"), key)
+			at = yamldoc.Child(yamldoc.Child(at, "properties"), key)
 		}
 		if f.Type != "" {
 			at["type"] = f.Type
 			if f.Type == "array" {
-				child(at, "items")
+				yamldoc.Child(at, "items")
 			}
 		}
 		at["x-contract"] = map[string]any{"need": f.Need.String(), "section": string(f.Section), "read": f.Read}
 	}
 	return root
-}
-
-func child(m map[string]any, key string) map[string]any {
-	next, ok := m[key].(map[string]any)
-	if !ok {
-		next = map[string]any{}
-		m[key] = next
-	}
-	return next
 }
 
 // Lacks returns whether a definition declares the contract of the profile, and the

@@ -3,10 +3,12 @@ package contract
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -100,7 +102,7 @@ var table string
 var Fields = parseFields(table)
 
 // parseFields reads a table in the form that its head describes.
-func parseFields(table string) (out []Field) {
+func parseFields(table string) (out []*Field) {
 	var heads []string
 	var section Section
 	for line := range strings.Lines(table) {
@@ -113,7 +115,7 @@ func parseFields(table string) (out []Field) {
 		default:
 			for _, name := range heads {
 				role, template := strings.CutSuffix(name, Suffix)
-				f := Field{Role: Role(role), Template: template, Section: section, Path: words[0]}
+				f := &Field{Role: Role(role), Template: template, Section: section, Path: words[0]}
 				if words[1] != "any" {
 					f.Type = words[1]
 				}
@@ -178,20 +180,13 @@ var ConditionFields = [...]Field{
 	{Path: "observedGeneration", Type: "integer", Read: true},
 }
 
-func Demands(s Section) []*Field { return only(func(f *Field) bool { return f.Section == s }) }
+func Demands(s Section) []*Field {
+	return phrase.Only(Fields, func(f *Field) bool { return f.Section == s })
+}
 
 // Fields returns the rows about a kind; see Applies.
 func (k *Kind) Fields(p Profile) []*Field {
-	return only(func(f *Field) bool { return f.Applies(k, p) })
-}
-
-func only(wanted func(*Field) bool) (out []*Field) {
-	for i := range Fields {
-		if wanted(&Fields[i]) {
-			out = append(out, &Fields[i])
-		}
-	}
-	return out
+	return phrase.Only(Fields, func(f *Field) bool { return f.Applies(k, p) })
 }
 
 // Applies reports whether a row is about a kind, under its contract and the
@@ -295,12 +290,7 @@ func (f *Field) Blocks(k *Kind, v Verdict) bool {
 
 // needed reports whether the schema has the fields of If.
 func (f *Field) needed(s crd.Schema) bool {
-	for path := range strings.FieldsSeq(f.If) {
-		if !present(s, path) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Fields(f.If), func(path string) bool { return !present(s, path) })
 }
 
 // follow goes down a path with dots, as crd.Schema.At does with names.

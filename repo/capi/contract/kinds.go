@@ -1,10 +1,12 @@
 package contract
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Role is what Cluster API uses a kind for. The roles have the names that the
@@ -100,11 +102,7 @@ func (p Profile) Kinds(crds []*crd.CRD, uses Uses) []*Kind {
 			c.labelled[d.Group] = true
 		}
 	}
-	out := make([]*Kind, len(crds))
-	for i, d := range crds {
-		out[i] = c.classify(d)
-	}
-	return out
+	return phrase.List(crds, c.classify)
 }
 
 // classifier knows what stands next to a definition.
@@ -220,21 +218,15 @@ func (k *Kind) judge(p Profile) {
 	case p.Contract != "" || !k.Role.Referenced():
 		k.Judged = k.Storage()
 	}
-	if k.Contract == "" {
-		k.Contract = p.Contract
-	}
+	k.Contract = cmp.Or(k.Contract, p.Contract)
 }
 
 // schemaOf returns the schema of a version, or else of the one that is stored.
 func schemaOf(d *crd.CRD, version string) crd.Schema {
-	v := d.Version(version)
-	if v == nil {
-		v = d.Storage()
+	if v := cmp.Or(d.Version(version), d.Storage()); v != nil {
+		return v.Schema
 	}
-	if v == nil {
-		return crd.Schema{}
-	}
-	return v.Schema
+	return crd.Schema{}
 }
 
 // candidate is a definition that has no role yet.
@@ -257,12 +249,8 @@ func (c *candidate) has(path ...string) bool {
 // place reports whether a part of the group's name is one of the words:
 // infrastructure.cluster.x-k8s.io, vmware.infrastructure.example.com.
 func (c *candidate) place(words ...string) bool {
-	for part := range strings.SplitSeq(c.Group, ".") {
-		if slices.Contains(words, part) {
-			return true
-		}
-	}
-	return false
+	parts := strings.Split(c.Group, ".")
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(parts, word) })
 }
 
 // other is the template of a kind, or the kind of a template; nil if it is not defined.
@@ -285,9 +273,6 @@ func (c *candidate) initialized() bool {
 // Users refer to that one, so that one without a template is internal: a virtual
 // machine that the controller makes for a machine.
 func (c *candidate) templated(ending string) bool { return c.any(ending, Suffix) }
-
-// named reports whether a kind of the group has an ending.
-func (c *candidate) named(ending string) bool { return c.any(ending, "") }
 
 // any reports whether the group has a kind with an ending, and the same with more behind it.
 func (c *candidate) any(ending, more string) bool {
@@ -365,7 +350,7 @@ var classes = [...]struct {
 	}},
 	{InfraCluster, "it has a control plane endpoint and reports that it is initialized", func(c *candidate) bool {
 		return c.infrastructure() && c.has("spec", "controlPlaneEndpoint") &&
-			c.initialized() && (c.sibling() || !c.named("Cluster"))
+			c.initialized() && (c.sibling() || !c.any("Cluster", ""))
 	}},
 	{BootstrapConfig, "its name ends with Config in a group for bootstrapping", func(c *candidate) bool {
 		return c.place("bootstrap") && strings.HasSuffix(c.base, "Config")

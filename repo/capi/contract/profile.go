@@ -8,8 +8,11 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Contract is a version of the provider contract, such as "v1beta2".
@@ -56,10 +59,8 @@ func DefaultProfile() Profile { return Profile{Core: NewestCore} }
 
 // ParseContract reads the name of a contract that is accepted.
 func ParseContract(s string) (Contract, error) {
-	for _, c := range Accepted {
-		if string(c) == s {
-			return c, nil
-		}
+	if c := Contract(s); slices.Contains(Accepted[:], c) {
+		return c, nil
 	}
 	return "", fmt.Errorf("unknown contract %q: expected %s or %s", s, V1Beta2, V1Beta1)
 }
@@ -87,12 +88,9 @@ func unknownCore(s string) error {
 }
 
 func ParseRole(s string) (Role, error) {
-	var names []string
-	for _, r := range roles {
-		if string(r) == s {
-			return r, nil
-		}
-		names = append(names, string(r))
+	if slices.Contains(roles[:], Role(s)) {
+		return Role(s), nil
 	}
+	names := phrase.List(roles[:], func(r Role) string { return string(r) })
 	return "", fmt.Errorf("unknown role %q: expected %s", s, strings.Join(names, ", "))
 }

@@ -58,11 +58,8 @@ var references = map[[2]string][]reference{
 
 // ReferencesOf are the fields by which objects of a kind refer to others. There are none for
 // kinds of providers.
-func ReferencesOf(group, kind string) (fields []string) {
-	for _, row := range references[[2]string{group, kind}] {
-		fields = append(fields, row.fields...)
-	}
-	return fields
+func ReferencesOf(group, kind string) []string {
+	return phrase.Flat(references[[2]string{group, kind}], func(row reference) []string { return row.fields })
 }
 
 // FromTemplates reports whether an object refers to templates, from which its controller makes

@@ -1,9 +1,9 @@
 package contract
 
 import (
-	"cmp"
-	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 )
@@ -41,60 +41,8 @@ func (p Profile) Choose(c *crd.CRD) (contract Contract, version string, ok bool)
 // v1alpha1, higher numbers above lower ones, and names of another form below all
 // of these, in the reverse order of the alphabet (k8s.io/apimachinery
 // pkg/version, CompareKubeAwareVersionStrings).
-func CompareVersions(a, b string) int {
-	if a == b {
-		return 0
-	}
-	x, xok := parseVersion(a)
-	y, yok := parseVersion(b)
-	switch {
-	case xok && yok:
-		return cmp.Or(cmp.Compare(x.stage, y.stage), cmp.Compare(x.major, y.major), cmp.Compare(x.minor, y.minor))
-	case xok:
-		return 1
-	case yok:
-		return -1
-	}
-	return strings.Compare(b, a)
-}
+func CompareVersions(a, b string) int { return version.CompareKubeAwareVersionStrings(a, b) }
 
-// apiVersion is the name of a version that follows the convention. Stages are
-// ordered.
-type apiVersion struct{ stage, major, minor int }
-
-const (
-	alpha = iota
-	beta
-	stable
-)
-
-func parseVersion(s string) (v apiVersion, ok bool) {
-	s, ok = strings.CutPrefix(s, "v")
-	if !ok {
-		return v, false
-	}
-	v.stage = stable
-	major := s
-	for i, word := range [...]string{alpha: "alpha", beta: "beta"} {
-		if before, after, found := strings.Cut(s, word); found {
-			v.stage, major = i, before
-			if v.minor, ok = number(after); !ok {
-				return v, false
-			}
-		}
-	}
-	v.major, ok = number(major)
-	return v, ok
-}
-
-// number reads a decimal number without a sign.
-func number(s string) (int, bool) {
-	n, err := strconv.Atoi(s)
-	return n, err == nil && s[0] != '+' && s[0] != '-'
-}
-
-// IsVersion reports whether the name of a version follows the convention.
-func IsVersion(s string) bool {
-	_, ok := parseVersion(s)
-	return ok
-}
+// IsVersion reports whether the name of a version follows the convention. Only such names
+// are above the empty one.
+func IsVersion(s string) bool { return CompareVersions(s, "") > 0 }

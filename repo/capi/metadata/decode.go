@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -141,9 +142,7 @@ func checkIdentity(data []byte) error {
 	if version == "" && (group == "" || group == wantGroup) {
 		group, version = wantGroup, wantVersion
 	}
-	if id.Kind == "" {
-		id.Kind = Kind
-	}
+	id.Kind = cmp.Or(id.Kind, Kind)
 	field := "kind"
 	switch {
 	case version == "":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -112,6 +113,18 @@ func (m *Metadata) SeriesOf(major, minor uint64) *Series {
 		return &m.Series[i]
 	}
 	return nil
+}
+
+// ContractOf returns the contract of the series of a version, "" if there is none.
+func (m *Metadata) ContractOf(version string) (string, error) {
+	v, err := layouts.ParseVersion(version)
+	if err != nil {
+		return "", err
+	}
+	if s := m.SeriesOf(v.Major(), v.Minor()); s != nil {
+		return s.Contract, nil
+	}
+	return "", nil
 }
 
 // NewestSeries returns the highest series that implements a contract, or any if that

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -34,7 +36,7 @@ func Check(f *yamldoc.File, p layouts.Provider, v string) error {
 	if err != nil {
 		return err
 	}
-	s := m.seriesOf(parsed)
+	s := m.SeriesOf(uint64(parsed.Major()), uint64(parsed.Minor()))
 	if s == nil {
 		return m.errorf(m.seriesPos,
 			"invalid provider metadata: version %s for the provider %s does not match any release series", v, p.Name)
@@ -43,10 +45,6 @@ func Check(f *yamldoc.File, p layouts.Provider, v string) error {
 		return &yamldoc.Error{File: f.Name, Pos: s.ContractPos, Err: fmt.Errorf("current version of clusterctl is only compatible with provider implementing %s contract versions, detected %s for provider %s", strings.Join(Compatible(), ", "), s.Contract, p.Name)}
 	}
 	return nil
-}
-
-func (m *Metadata) seriesOf(v *version.Version) *Series {
-	return m.SeriesOf(uint64(v.Major()), uint64(v.Minor()))
 }
 
 // ErrNoRelease is what a fetch function returns for a version that exists as a
@@ -71,12 +69,10 @@ const window = 5
 // asked for few versions. ErrNoRelease makes Latest try the next one, any other
 // error ends it and is returned as it is.
 func Latest(versions []string, fetch func(version string) ([]byte, error)) (string, error) {
-	var all []*version.Version
-	for _, v := range versions {
-		if parsed, err := version.ParseSemantic(v); err == nil {
-			all = append(all, parsed)
-		}
-	}
+	all := phrase.Some(versions, func(v string) *version.Version {
+		parsed, _ := version.ParseSemantic(v) // nil for another one
+		return parsed
+	})
 	newest, data, err := newestRelease(all, fetch)
 	if err != nil {
 		return "", err
@@ -106,14 +102,9 @@ func tag(v *version.Version) string { return "v" + v.String() }
 
 func newestRelease(versions []*version.Version, fetch func(string) ([]byte, error)) (*version.Version, []byte, error) {
 	versions = slices.Clone(versions)
+	early := func(v *version.Version) int { return min(1, len(v.PreRelease())) }
 	slices.SortStableFunc(versions, func(a, b *version.Version) int {
-		if (a.PreRelease() == "") != (b.PreRelease() == "") {
-			if a.PreRelease() == "" {
-				return -1
-			}
-			return 1
-		}
-		return compare(b, a)
+		return cmp.Or(early(a)-early(b), compare(b, a))
 	})
 	for _, v := range versions[:min(window, len(versions))] {
 		data, err := fetch(tag(v))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/Masterminds/sprig/v3"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -195,11 +196,7 @@ func plain(err error) error {
 
 // shown quotes the beginning of a text.
 func shown(text string) string {
-	const most = 60
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", text)
+	return fmt.Sprintf("%q", phrase.Cut(text, 60))
 }
 
 // limited is a buffer that refuses to grow beyond a size.

@@ -34,7 +34,7 @@ func merged(global, own Values) (Values, error) {
 			continue
 		}
 		var a, b map[string]any
-		if err := errors.Join(decode(before, &a), decode(value, &b)); err != nil {
+		if err := errors.Join(Decode(before, &a), Decode(value, &b)); err != nil {
 			return nil, fmt.Errorf("merge the builtin variables: %w", err)
 		}
 		data, err := json.Marshal(mergeMaps(a, b))
@@ -79,13 +79,11 @@ func (v Values) Lookup(expression string) (json.RawMessage, error) {
 		return value, nil
 	}
 	var at any
-	if err := decode(value, &at); err != nil {
+	if err := Decode(value, &at); err != nil {
 		return nil, fmt.Errorf("the value of %q is not JSON: %w", name, err)
 	}
-	if index >= 0 {
-		if at, err = element(at, index, parts[0]); err != nil {
-			return nil, err
-		}
+	if at, err = element(at, index, parts[0]); err != nil {
+		return nil, err
 	}
 	for i, part := range parts[1:] {
 		key, index, err := segment(part)
@@ -96,10 +94,8 @@ func (v Values) Lookup(expression string) (json.RawMessage, error) {
 		if at, ok = field(at, key); !ok {
 			return nil, fmt.Errorf("%q %w", path, ErrNotFound)
 		}
-		if index >= 0 {
-			if at, err = element(at, index, path); err != nil {
-				return nil, err
-			}
+		if at, err = element(at, index, path); err != nil {
+			return nil, err
 		}
 	}
 	return json.Marshal(at)
@@ -139,6 +135,8 @@ func field(v any, key string) (any, bool) {
 func element(v any, index int, path string) (any, error) {
 	list, ok := v.([]any)
 	switch {
+	case index < 0:
+		return v, nil
 	case !ok:
 		return nil, fmt.Errorf("%q is not a list", path)
 	case index >= len(list):
@@ -179,8 +177,8 @@ func (s *seen) rendered(text string) {
 	}
 }
 
-// decode reads JSON and keeps numbers as they are written.
-func decode(data []byte, v any) error {
+// Decode reads JSON and keeps numbers as they are written.
+func Decode(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	return d.Decode(v)

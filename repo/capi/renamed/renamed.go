@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -99,11 +100,8 @@ func Find(apiVersion, kind string) *Kind {
 }
 
 // In returns the fields that an object has, in the order of the table.
-func (k *Kind) In(object *yamldoc.Node) (out []Field) {
-	for _, f := range k.Fields {
-		if len(object.All(strings.Split(strings.ReplaceAll(f.Path, "[]", ".*"), ".")...)) > 0 {
-			out = append(out, f)
-		}
-	}
-	return out
+func (k *Kind) In(object *yamldoc.Node) []Field {
+	return phrase.Only(k.Fields, func(f Field) bool {
+		return len(object.All(strings.Split(strings.ReplaceAll(f.Path, "[]", ".*"), ".")...)) > 0
+	})
 }

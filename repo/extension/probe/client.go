@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // client calls a server as Cluster API does (internal/runtime/client, httpCall and
@@ -82,7 +83,7 @@ func excerpt(body []byte) string {
 	if text == "" {
 		return " with nothing"
 	}
-	return fmt.Sprintf(" with %q", cut(text, longest))
+	return fmt.Sprintf(" with %q", phrase.Cut(text, longest))
 }
 
 var (

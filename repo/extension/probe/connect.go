@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // renewal is how long before its end a certificate that renews itself is replaced.
@@ -71,11 +73,7 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 
 // address is host and port of the server.
 func (p *probe) address() string {
-	port := p.o.URL.Port()
-	if port == "" {
-		port = "443"
-	}
-	return net.JoinHostPort(p.o.URL.Hostname(), port)
+	return net.JoinHostPort(p.o.URL.Hostname(), cmp.Or(p.o.URL.Port(), "443"))
 }
 
 // refusal is how long a server has to refuse a client without a certificate.
@@ -139,10 +137,7 @@ func trust(err error) (id, text string) {
 }
 
 func names(c *x509.Certificate) string {
-	list := slices.Clone(c.DNSNames)
-	for _, ip := range c.IPAddresses {
-		list = append(list, ip.String())
-	}
+	list := slices.Concat(c.DNSNames, phrase.List(c.IPAddresses, net.IP.String))
 	if len(list) == 0 {
 		return "no name"
 	}

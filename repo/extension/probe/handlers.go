@@ -77,7 +77,7 @@ func (h *handler) check(ctx context.Context) {
 	if !h.semantics() {
 		return
 	}
-	if h.again(ctx) && h.succeeded() {
+	if h.again(ctx) && h.answer.Common().Status == extension.Success {
 		if special := specials[h.hook.Name]; special != nil {
 			special(h)
 		}
@@ -85,8 +85,6 @@ func (h *handler) check(ctx context.Context) {
 	}
 	h.malformed(ctx)
 }
-
-func (h *handler) succeeded() bool { return h.answer.Common().Status == extension.Success }
 
 // decode reads an answer, and reports why it cannot be read with the check of the
 // field.

@@ -6,6 +6,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -82,9 +83,7 @@ var here = place{}
 // file, and the handler as the object. When ctx ends before the check is complete,
 // the report has what was found and its Failures say so.
 func Run(ctx context.Context, o Options) *lint.Report {
-	if o.ServerName == "" {
-		o.ServerName = o.URL.Hostname()
-	}
+	o.ServerName = cmp.Or(o.ServerName, o.URL.Hostname())
 	p := &probe{o: &o, maker: &extension.Maker{Topology: o.Topology, Core: o.Core, Settings: o.Settings}}
 	handlers := p.run(ctx)
 	if err := context.Cause(ctx); err != nil {
@@ -137,9 +136,9 @@ func (p *probe) as(s lint.Severity, id string, w place, format string, args ...a
 	for n, a := range args { // what a server says may be long, and have several lines
 		switch a := a.(type) {
 		case string:
-			args[n] = cut(a, mostText)
+			args[n] = phrase.Cut(a, mostText)
 		case error:
-			args[n] = cut(a.Error(), mostText)
+			args[n] = phrase.Cut(a.Error(), mostText)
 		}
 	}
 	lines := strings.FieldsFunc(fmt.Sprintf(format, args...), func(r rune) bool { return r == '\n' || r == '\r' })
@@ -160,12 +159,4 @@ func (p *probe) record(w place, request []byte, r reply) {
 const mostText = 200
 
 // short cuts a text that is only a part of a message.
-func short(s string) string { return cut(s, 80) }
-
-func cut(s string, most int) string {
-	s = s[:min(len(s), 4*(most+1))] // a character has four bytes at most
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
-}
+func short(s string) string { return phrase.Cut(s, 80) }

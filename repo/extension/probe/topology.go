@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // specials are the checks of single hooks. They run if the complete request
@@ -117,16 +118,12 @@ func (h *handler) after(items []item, r *extension.PatchesResponse,
 
 // scope reports changes of a patch that Cluster API drops or undoes.
 func (h *handler) scope(i *item, before, after, kept json.RawMessage) {
-	var dropped, undone []string
-	for _, path := range changes(kept, after) {
-		dropped = append(dropped, strings.Join(path, "."))
+	var undone [][]string
+	if i.HolderReference.FieldPath == patch.ControlPlanePath {
+		undone = phrase.Only(changes(before, kept), extension.Restored)
 	}
-	for _, path := range changes(before, kept) {
-		if i.HolderReference.FieldPath == patch.ControlPlanePath && extension.Restored(path) {
-			undone = append(undone, strings.Join(path, "."))
-		}
-	}
-	for what, paths := range map[string][]string{"drops": dropped, "sets itself": undone} {
+	for what, changed := range map[string][][]string{"drops": changes(kept, after), "sets itself": undone} {
+		paths := phrase.List(changed, func(path []string) string { return strings.Join(path, ".") })
 		if slices.Sort(paths); len(paths) > 0 {
 			h.add("LIV032", h.place, "the patch for the %s changes %s, which Cluster API %s",
 				i.describe(), strings.Join(paths, ", "), what)
@@ -243,13 +240,12 @@ func (h *handler) updated(r extension.Response) map[string]json.RawMessage {
 
 // canonical writes values so that equal ones are equal, in a fixed order.
 func canonical(list []json.RawMessage) []string {
-	var out []string
-	for _, raw := range list {
+	out := phrase.List(list, func(raw json.RawMessage) string {
 		var v any
 		_ = json.Unmarshal(raw, &v) // a part of what was read before
 		text, _ := json.Marshal(v)
-		out = append(out, string(text))
-	}
+		return string(text)
+	})
 	slices.Sort(out)
 	return out
 }

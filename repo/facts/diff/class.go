@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -110,15 +111,11 @@ func (c *comparison) classContent(before, b *clusterclass.Class) {
 
 // specFields are the fields of two classes that are compared as a whole.
 func specFields(a, b *clusterclass.Class) []string {
-	var out []string
-	for _, spec := range []*yamldoc.Node{a.Spec, b.Spec} {
-		for _, f := range spec.Fields() {
-			if !slices.Contains([]string{"patches", "workers", "variables"}, f.Name) && !slices.Contains(out, f.Name) {
-				out = append(out, f.Name)
-			}
-		}
-	}
-	return out
+	all := slices.Concat(a.Spec.Fields(), b.Spec.Fields())
+	names := phrase.Distinct(phrase.List(all, func(f yamldoc.Field) string { return f.Name }))
+	return phrase.Only(names, func(name string) bool {
+		return !slices.Contains([]string{"patches", "workers", "variables"}, name)
+	})
 }
 
 // fields adds a row for a part of a class, if it changes: a neutral one if the

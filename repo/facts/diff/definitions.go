@@ -35,7 +35,8 @@ func (c *comparison) metadata() {
 				"series %s changes its contract from %s to %s", name, a.Contract, b.Contract))
 		}
 	})
-	from, to := contractOf(c.old, old), contractOf(c.new, new)
+	from, _ := old.ContractOf(c.old.Version) // "" for a version that is none
+	to, _ := new.ContractOf(c.new.Version)
 	if from != to && from != "" && to != "" {
 		c.note(Change{Area: InMetadata, Kind: Changed, Impact: Attention, Subject: "contract", Old: from, New: to, File: layouts.MetadataFile,
 			Message: fmt.Sprintf("the release follows contract %s instead of %s", to, from),
@@ -51,15 +52,6 @@ func metadataOf(s *side) *metadata.Metadata {
 	}
 	m, _ := metadata.Read(f.Raw) // load keeps what can be read
 	return m
-}
-
-// contractOf returns the contract of the series of the release.
-func contractOf(s *side, m *metadata.Metadata) string {
-	v, err := layouts.ParseVersion(s.Version)
-	if err != nil {
-		return ""
-	}
-	return deref(m.SeriesOf(v.Major(), v.Minor())).Contract
 }
 
 // large is the size of components, in bytes, from which on their schemas are only in
@@ -151,13 +143,13 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 			c.at(b.Object, w.Node, row.is(Added, Neutral, "", "%s has a new version %s", b.Kind, name))
 			return
 		case w == nil:
-			advice := fmt.Sprintf("move manifests and clients to %s, and migrate stored objects first: the API server refuses the definition while %s is in its status.storedVersions", servedNames(b), name)
+			advice := fmt.Sprintf("move manifests and clients to %s, and migrate stored objects first: the API server refuses the definition while %s is in its status.storedVersions", strings.Join(b.Served(), " or "), name)
 			c.at(a.Object, v.Node, row.is(Removed, Breaking, advice, "%s loses the version %s", b.Kind, name))
 			return
 		}
 		c.parts(a.Object, b.Object, v.Node, w.Node, versionParts, change, name+" ")
 		if v.Served && !w.Served {
-			c.at(b.Object, w.Node.Get("served"), row.is(Changed, Breaking, "move manifests, GitOps sources and clients to "+servedNames(b), "%s no longer serves %s", b.Kind, name))
+			c.at(b.Object, w.Node.Get("served"), row.is(Changed, Breaking, "move manifests, GitOps sources and clients to "+strings.Join(b.Served(), " or "), "%s no longer serves %s", b.Kind, name))
 		} else if !v.Served && w.Served {
 			c.at(b.Object, w.Node.Get("served"), row.is(Changed, Neutral, "", "%s serves %s again", b.Kind, name))
 		}
@@ -170,16 +162,6 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 		}
 	})
 	c.schemas(a, b, change)
-}
-
-func servedNames(d *crd.CRD) string {
-	var names []string
-	for _, v := range d.Versions {
-		if v.Served {
-			names = append(names, v.Name)
-		}
-	}
-	return strings.Join(names, " or ")
 }
 
 // contractLabels compares what a definition declares for Cluster API.

@@ -195,38 +195,20 @@ func unreadable(f *manifest.File) error {
 	if err := f.Err(); err != nil {
 		return err
 	}
-	s := f.Docs()
-	if s == nil {
-		return nil
-	}
-	if s.Err != nil {
-		return s.Err
-	}
-	for _, d := range s.Docs {
-		if d.Err != nil {
-			return d.Err
-		}
+	if s := f.Docs(); s != nil {
+		return s.Problem()
 	}
 	return nil
 }
 
 func (s *side) of(kind layouts.FileKind) []*manifest.File {
-	var out []*manifest.File
-	for _, a := range s.Artifacts {
-		if f := s.files[a.Name]; f != nil && f.Kind == kind {
-			out = append(out, f)
-		}
-	}
-	return out
+	all := phrase.Some(s.Artifacts, func(a *repo.Artifact) *manifest.File { return s.files[a.Name] })
+	return phrase.Only(all, func(f *manifest.File) bool { return f.Kind == kind })
 }
 
 // components returns all objects that clusterctl installs.
 func (s *side) components() []*manifest.Object {
-	var out []*manifest.Object
-	for _, f := range s.of(layouts.Components) {
-		out = append(out, f.Objects()...)
-	}
-	return out
+	return phrase.Flat(s.of(layouts.Components), (*manifest.File).Objects)
 }
 
 type comparison struct {

@@ -96,18 +96,14 @@ func Losses(ctx context.Context, last, next []*repo.Release) ([]Loss, error) {
 // successor is the next release of the same provider, or the one whose components file
 // has the same name, whatever its label says.
 func successor(from *repo.Release, last, next []*repo.Release) *repo.Release {
-	if i := slices.IndexFunc(next, func(r *repo.Release) bool { return r.Provider == from.Provider }); i >= 0 {
-		return next[i]
+	if r := phrase.First(next, func(r *repo.Release) bool { return r.Provider == from.Provider }); r != nil {
+		return r
 	}
-	same := func(r *repo.Release) bool {
+	return phrase.First(next, func(r *repo.Release) bool {
 		a, b := from.Components(), r.Components()
 		succeeds := slices.ContainsFunc(last, func(other *repo.Release) bool { return other.Provider == r.Provider })
 		return a != nil && b != nil && a.Name == b.Name && !succeeds
-	}
-	if i := slices.IndexFunc(next, same); i >= 0 {
-		return next[i]
-	}
-	return nil
+	})
 }
 
 func goneProvider(from *repo.Release, next []*repo.Release) Loss {
@@ -149,19 +145,11 @@ func (c *losses) identity() {
 		c.add(nil, nil, LostProvider, a.Label(), "label the objects with "+a.Label()+", by which users installed the provider",
 			"the provider label is %s; %s has %s", b.Label(), c.old.Version, a.Label())
 	}
-	namespace := func(s *side) (string, *manifest.Object) {
-		for _, o := range s.components() {
-			if o.Is("", "Namespace") {
-				return o.Name, o
-			}
-		}
-		return "", nil
-	}
-	was, _ := namespace(c.old)
-	is, at := namespace(c.new)
-	if was != "" && is != was && is != "" {
-		c.add(at, at.Get("metadata", "name"), LostNamespace, was, "keep the namespace: users who apply the file, or install with the operator, get a second controller next to the old one",
-			"the Namespace is %s; %s has %s", is, c.old.Version, was)
+	isNamespace := func(o *manifest.Object) bool { return o.Is("", "Namespace") }
+	was, is := phrase.First(c.old.components(), isNamespace), phrase.First(c.new.components(), isNamespace)
+	if was != nil && is != nil && was.Name != "" && is.Name != "" && is.Name != was.Name {
+		c.add(is, is.Get("metadata", "name"), LostNamespace, was.Name, "keep the namespace: users who apply the file, or install with the operator, get a second controller next to the old one",
+			"the Namespace is %s; %s has %s", is.Name, c.old.Version, was.Name)
 	}
 }
 
@@ -187,10 +175,8 @@ func (c *losses) classes() {
 	names := func(s *side) map[string]string {
 		out := map[string]string{}
 		for _, f := range s.files {
-			for _, o := range f.Objects() {
-				if x := clusterclass.Of(o); x != nil {
-					out[x.Name()] = f.Artifact.Name
-				}
+			for _, x := range clusterclass.In(f) {
+				out[x.Name()] = f.Artifact.Name
 			}
 		}
 		return out
@@ -320,7 +306,8 @@ func tagPattern(tag, version string) (of func(version string) string, ok bool) {
 
 // contract compares the contracts that the metadata gives the releases.
 func (c *losses) contract() {
-	old, new := contractOf(c.old, metadataOf(c.old)), contractOf(c.new, metadataOf(c.new))
+	old, _ := metadataOf(c.old).ContractOf(c.old.Version) // "" for a version that is none
+	new, _ := metadataOf(c.new).ContractOf(c.new.Version)
 	if old == "" || new == "" || contract.CompareVersions(new, old) >= 0 {
 		return
 	}

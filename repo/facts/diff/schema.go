@@ -70,12 +70,7 @@ const refused = "from now on the API server refuses values that do not fit; firs
 func compareSchemas(a, b *yamldoc.Node, path string) []schemaChange {
 	var out []schemaChange
 	add := func(s schemaChange) {
-		if s.path == "" {
-			s.path = path
-		}
-		if s.path == "" {
-			s.path = "."
-		}
+		s.path = cmp.Or(s.path, path, ".")
 		if s.impact == Breaking && s.advice == "" {
 			s.advice = refused
 		}

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -27,13 +28,7 @@ func classesOf(s *source) []*class {
 	if s.kind != layouts.ClusterTemplate {
 		return nil
 	}
-	var out []*class
-	for _, d := range s.docs.Docs {
-		if c := s.in(d).class; c != nil {
-			out = append(out, c)
-		}
-	}
-	return out
+	return phrase.Some(s.docs.Docs, func(d *yamldoc.Document) *class { return s.in(d).class })
 }
 
 // class returns the one that the object in a document of a template names, or nil.
@@ -46,10 +41,8 @@ func (s *source) class(d *yamldoc.Document) *class {
 	if name == nil {
 		return nil
 	}
-	c := &class{}
-	for _, i := range s.within(s.span(d, name)) {
-		c.refs = append(c.refs, &s.template.Refs()[i])
-	}
+	refs := phrase.List(s.within(s.span(d, name)), func(i int) *vars.Ref { return &s.template.Refs()[i] })
+	c := &class{refs: refs}
 	if _, open := s.open(d, name); !open {
 		c.file = layouts.ClusterClassFile(name.Str())
 	}

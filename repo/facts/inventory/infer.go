@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -362,14 +363,7 @@ func (f *field) name(root, value *yamldoc.Node) string {
 func (s schemas) at(f *field) (typ Type, described string) {
 	schema, path := s.of(f.apiVersion, f.kind), f.path
 	for _, step := range path {
-		next := schema.Get("properties", step)
-		if next == nil {
-			next = schema.Get("additionalProperties")
-		}
-		if schema.Get("items") != nil {
-			next = schema.Get("items")
-		}
-		schema = next
+		schema = cmp.Or(schema.Get("items"), schema.Get("properties", step), schema.Get("additionalProperties"))
 	}
 	if schema == nil {
 		return fieldType(path), ""

@@ -59,12 +59,8 @@ func OffersOf(r *repo.Release, variables []Variable) *Offers {
 			continue
 		}
 		for _, c := range clusterclass.In(f) {
-			name := f.Written(c.Name())
-			class := Class{Name: name, File: a.Name}
-			for _, v := range c.Variables() {
-				class.Variables = append(class.Variables, classVariable(f, &v))
-			}
-			out.Classes = append(out.Classes, class)
+			of := func(v clusterclass.Variable) ClassVariable { return classVariable(f, &v) }
+			out.Classes = append(out.Classes, Class{f.Written(c.Name()), a.Name, phrase.List(c.Variables(), of)})
 		}
 		if kind != layouts.ClusterTemplate || f.Healthy() && len(f.Objects()) > 0 && !slices.ContainsFunc(f.Objects(), isCluster) {
 			continue // it only brings classes
@@ -107,12 +103,8 @@ func classVariable(f *manifest.File, v *clusterclass.Variable) ClassVariable {
 	if items := schema.Get("items", "type").Str(); items != "" {
 		out.Type += " of " + items
 	}
-	var values []string
-	for _, n := range schema.Get("enum").List() {
-		values = append(values, n.Text())
-	}
-	if len(values) > 0 {
-		out.Type += ": " + strings.Join(values, ", ")
+	if values := schema.Get("enum").List(); len(values) > 0 {
+		out.Type += ": " + strings.Join(phrase.List(values, (*yamldoc.Node).Text), ", ")
 	}
 	if n := v.Default(); n != nil {
 		value := n.Text()

@@ -46,13 +46,12 @@ type Version struct {
 }
 
 // In are the definitions among objects.
-func In(objects []*manifest.Object) (out []*CRD) {
-	for _, o := range objects {
-		if d := Of(o); d != nil {
-			out = append(out, d)
-		}
-	}
-	return out
+func In(objects []*manifest.Object) []*CRD { return phrase.Some(objects, Of) }
+
+// Served are the names of the versions that the API server serves.
+func (d *CRD) Served() []string {
+	served := phrase.Only(d.Versions, func(v Version) bool { return v.Served })
+	return phrase.List(served, func(v Version) string { return v.Name })
 }
 
 // Of returns the definition in an object, or nil if it is none.

@@ -106,12 +106,6 @@ func (k *check) reads(parts ...*yamldoc.Node) {
 	k.found[len(k.found)-1].Reads = slices.DeleteFunc(append([]*yamldoc.Node{}, parts...), func(n *yamldoc.Node) bool { return n == nil })
 }
 
-// scalars are the entries of a list that are not lists or mappings: in [${LIST}], there
-// may be more of them than are seen.
-func scalars(n *yamldoc.Node) []*yamldoc.Node {
-	return slices.DeleteFunc(slices.Clone(n.List()), func(n *yamldoc.Node) bool { return n.Is(yamldoc.Map) || n.Is(yamldoc.List) })
-}
-
 // Join writes a path for messages. Elements of lists stand in it as "[0]".
 func Join(path []string) string {
 	var b strings.Builder
@@ -255,7 +249,10 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		}
 	case "minItems", "maxItems":
 		if n.Kind == yamldoc.List && k.sized(f, n, len(n.List()), "entry") {
-			k.reads(scalars(n)...)
+			// In [${LIST}], there may be more entries than are seen.
+			k.reads(phrase.Only(n.List(), func(n *yamldoc.Node) bool {
+				return !n.Is(yamldoc.Map) && !n.Is(yamldoc.List)
+			})...)
 		}
 	case "minProperties", "maxProperties":
 		if n.Kind == yamldoc.Map && k.sized(f, n, k.size(base, n), "field") {
@@ -625,13 +622,9 @@ func Show(n *yamldoc.Node) string {
 
 func showAll(list []*yamldoc.Node) string {
 	const most = 10
-	var words []string
-	for i, n := range list {
-		if i == most {
-			words = append(words, fmt.Sprintf("%d more", len(list)-most))
-			break
-		}
-		words = append(words, Show(n))
+	words := phrase.List(list[:min(most, len(list))], Show)
+	if n := len(list) - most; n > 0 {
+		words = append(words, fmt.Sprintf("%d more", n))
 	}
 	return strings.Join(words, ", ")
 }

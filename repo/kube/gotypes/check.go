@@ -112,10 +112,6 @@ var nouns = [...]string{
 	yamldoc.String: "a string", yamldoc.Map: "a mapping", yamldoc.List: "a list",
 }
 
-func (c *checker) wrongType(t *shape, n *yamldoc.Node) {
-	c.report(WrongType, n, wanted[t.form], nouns[n.Kind])
-}
-
 func (c *checker) value(t *shape, n *yamldoc.Node) {
 	if n == nil || n.Kind == yamldoc.Null {
 		return // the zero value, whatever the type
@@ -191,7 +187,7 @@ func (c *checker) schema(t *shape, n *yamldoc.Node) {
 // demand reports a value of another kind than the type has.
 func (c *checker) demand(t *shape, n *yamldoc.Node, kind yamldoc.Kind) bool {
 	if n.Kind != kind {
-		c.wrongType(t, n)
+		c.report(WrongType, n, wanted[t.form], nouns[n.Kind])
 	}
 	return n.Kind == kind
 }

@@ -159,11 +159,7 @@ func definitionsOf(all []CRDFile, uses contract.Uses) (holding []CRDFile, out []
 	for _, f := range all {
 		file := read(f)
 		uses.Add(f.Name, file.Objects())
-		for _, o := range file.Objects() {
-			if o.Is(crd.Group, crd.Kind) {
-				out = append(out, crd.Of(o))
-			}
-		}
+		out = append(out, crd.In(file.Objects())...)
 		if bytes.Contains(f.Data, []byte(crd.Kind)) {
 			holding = append(holding, f)
 		} else if err := fault(file); err != nil {
@@ -180,18 +176,10 @@ func read(f CRDFile) *manifest.File {
 // fault is the first error in a file, with its place; nil if all of it is YAML.
 func fault(f *manifest.File) error {
 	s := f.Docs()
-	switch {
-	case s == nil:
+	if s == nil {
 		return fmt.Errorf("%s: %w", f.Artifact.Path, f.Err())
-	case s.Err != nil:
-		return s.Err
 	}
-	for _, d := range s.Docs {
-		if d.Err != nil {
-			return d.Err
-		}
-	}
-	return nil
+	return s.Problem()
 }
 
 // closest is the contract of which the fewest fields are missing, the newer one of two.

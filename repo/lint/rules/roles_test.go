@@ -28,8 +28,7 @@ var kindOf = map[contract.Role][2]string{
 // complete kind is not.
 func TestFields(t *testing.T) {
 	share.SkipInRace(t)
-	for i := range contract.Fields {
-		f := &contract.Fields[i]
+	for _, f := range contract.Fields {
 		for _, c := range contract.Accepted {
 			for core := contract.OldestCore; core <= contract.NewestCore; core++ {
 				if f.Contract != "" && f.Contract != c || f.Since > core || f.Until != 0 && f.Until < core {
@@ -79,8 +78,7 @@ func under(path, above string) bool { return path == above || strings.HasPrefix(
 // fieldsOf are the paths of all rows that apply, with their types.
 func fieldsOf(role contract.Role, template bool, p contract.Profile) [][2]string {
 	var out [][2]string
-	for i := range contract.Fields {
-		f := &contract.Fields[i]
+	for _, f := range contract.Fields {
 		if f.Role == role && f.Template == template && (f.Contract == "" || f.Contract == p.Contract) &&
 			(f.Since == 0 || p.Core >= f.Since) && (f.Until == 0 || p.Core <= f.Until) && f.Type != "" {
 			out = append(out, [2]string{f.Path, f.Type})

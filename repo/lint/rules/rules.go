@@ -30,9 +30,7 @@ var Families = slices.SortedFunc(slices.Values(slices.Concat(
 var All, Catalogue = list()
 
 func list() (all, catalogue []*lint.Rule) {
-	for _, f := range Families {
-		catalogue = append(catalogue, f.Rules...)
-	}
+	catalogue = phrase.Flat(Families, func(f *lint.Family) []*lint.Rule { return f.Rules })
 	slices.SortFunc(catalogue, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
 	all = phrase.Only(catalogue, func(r *lint.Rule) bool { return r.Check != nil })
 	return all, catalogue

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 type reader struct {
@@ -91,11 +92,8 @@ func (r *reader) isDir(dir string, e fs.DirEntry) bool {
 
 // cause drops the words of the system call, which repeat the path.
 func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		if e.Err.Error() == "path escapes from parent" { // the only thing that os.Root says
-			return errLeaves
-		}
-		return e.Err
+	if err = files.Cause(err); err.Error() == "path escapes from parent" { // the only thing that os.Root says
+		return errLeaves
 	}
 	return err
 }
@@ -238,9 +236,7 @@ func (r *reader) provider(dir string, id layouts.Provider) (*repo.Provider, erro
 	}
 	// Entries come sorted by name, which decides between equal versions.
 	slices.SortStableFunc(found, func(a, b versioned) int { return a.Compare(b.Version) })
-	for _, v := range found {
-		out.Releases = append(out.Releases, v.Release)
-	}
+	out.Releases = phrase.List(found, func(v versioned) *repo.Release { return v.Release })
 	out.Oddities = odd.list
 	return out, nil
 }

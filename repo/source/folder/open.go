@@ -47,13 +47,8 @@ func (e *NotRepositoryError) Error() string {
 // meant, and the versions that there are where one was named.
 func neighbours(path string) string {
 	parent := filepath.Dir(path)
-	var names []string
 	entries, _ := os.ReadDir(parent)
-	for _, e := range entries {
-		if !hidden(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
+	names := phrase.Only(phrase.List(entries, fs.DirEntry.Name), func(name string) bool { return !hidden(name) })
 	base := filepath.Base(path)
 	if _, err := layouts.ParseLabel(filepath.Base(parent)); err == nil {
 		return phrase.Among(base, names)

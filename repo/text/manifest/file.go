@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -308,7 +309,7 @@ func (f *File) substitute(t *vars.Template, sample func(string) string) reading 
 	return reading{stream: yamldoc.ParseEach(f.Raw, text.Data, text.RawOffset, f.each), text: text}
 }
 
-func healthy(s *yamldoc.Stream) bool { return s != nil && broken(s) == 0 }
+func healthy(s *yamldoc.Stream) bool { return s != nil && s.Problem() == nil }
 
 // Parses reports whether all documents can be read.
 func (f *File) Parses() bool { return healthy(f.Docs()) }
@@ -357,13 +358,7 @@ func (f *File) CutAt(end yamldoc.Pos) bool {
 
 // joined reports whether a document is two objects without a line between them.
 func joined(d *yamldoc.Document) bool {
-	kinds := 0
-	for _, f := range d.Root.Fields() {
-		if f.Name == "kind" {
-			kinds++
-		}
-	}
-	return kinds > 1
+	return len(phrase.Only(d.Root.Fields(), func(f yamldoc.Field) bool { return f.Name == "kind" })) > 1
 }
 
 // Identified reports whether a document tells its kind and its name, and is one object, not a list.

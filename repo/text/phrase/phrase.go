@@ -55,6 +55,23 @@ func Only[E any](all []E, wanted func(E) bool) (out []E) {
 	return out
 }
 
+// Some is List without what is nothing.
+func Some[E any, T comparable](all []E, of func(E) T) []T {
+	var none T
+	return Only(List(all, of), func(t T) bool { return t != none })
+}
+
+// Flat is List where an element may have several.
+func Flat[E, T any](all []E, of func(E) []T) []T { return slices.Concat(List(all, of)...) }
+
+// First returns the first element that is wanted, or else nothing.
+func First[E any](all []E, wanted func(E) bool) (none E) {
+	if i := slices.IndexFunc(all, wanted); i >= 0 {
+		return all[i]
+	}
+	return none
+}
+
 // Groups puts together what has the same key, in the order of the first of each.
 func Groups[T any, K comparable](all []T, key func(T) K) [][]T {
 	var out [][]T
@@ -70,6 +87,14 @@ func Groups[T any, K comparable](all []T, key func(T) K) [][]T {
 		out[i] = append(out[i], one)
 	}
 	return out
+}
+
+// Distinct leaves the first of those that are equal.
+func Distinct[E comparable](all []E) []E { return DistinctBy(all, func(e E) E { return e }) }
+
+// DistinctBy leaves the first of those that have the same key.
+func DistinctBy[E any, K comparable](all []E, key func(E) K) []E {
+	return List(Groups(all, key), func(same []E) E { return same[0] })
 }
 
 // Few joins the first words of a list that may be long: "a, b, c and 5 more". At
@@ -92,6 +117,15 @@ func Fit(s string, width int) string {
 		return s
 	}
 	return string([]rune(s)[:width-1]) + "…"
+}
+
+// Cut shortens a text to a number of characters, after which the sign stands that Fit has.
+func Cut(s string, most int) string {
+	s = s[:min(len(s), 4*(most+1))] // a character has four bytes at most
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
 }
 
 // Visible writes characters that cannot be seen, or that move others, as escapes.

@@ -25,10 +25,19 @@ func TestWords(t *testing.T) {
 		phrase.Visible("plain é"):         "plain é",
 		phrase.DidYouMean("E", abc):       `; did you mean "e"?`,
 		phrase.DidYouMean("x", abc):       "",
-		phrase.Unknown("command", "lnit", []string{"diff", "init", "lint"}): `unknown command "lnit"; did you mean "lint"? (known: lint, init and diff)`,
-		phrase.Unknown("flag", "fxi", []string{"diff", "fix"}):              `unknown flag "--fxi"; did you mean "--fix"? (known: --fix and --diff)`,
-		phrase.Unknown("file", "a", nil):                                    `unknown file "a": there are none`,
-		phrase.DidYouMean("word", abc):                                      "",
+		phrase.Unknown("command", "lnit", []string{"diff", "init", "lint"}):     `unknown command "lnit"; did you mean "lint"? (known: lint, init and diff)`,
+		phrase.Unknown("flag", "fxi", []string{"diff", "fix"}):                  `unknown flag "--fxi"; did you mean "--fix"? (known: --fix and --diff)`,
+		phrase.Unknown("file", "a", nil):                                        `unknown file "a": there are none`,
+		phrase.DidYouMean("word", abc):                                          "",
+		phrase.Cut("äöü", 3):                                                    "äöü",
+		phrase.Cut("äöüß", 3):                                                   "äöü…",
+		phrase.Cut(strings.Repeat("€", 99), 2):                                  "€€…",
+		phrase.And(phrase.Some([]string{" a", "b", " "}, strings.TrimSpace)):    "a and b",
+		phrase.And(phrase.Flat([]string{"a b", "", "c"}, strings.Fields)):       "a, b and c",
+		phrase.And(phrase.Distinct([]string{"b", "a", "b"})):                    "b and a",
+		phrase.And(phrase.DistinctBy([]string{"b", "a", "B"}, strings.ToLower)): "b and a",
+		phrase.First(abc, func(s string) bool { return s > "c" }):               "d",
+		phrase.First(abc, func(s string) bool { return s > "x" }):               "",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

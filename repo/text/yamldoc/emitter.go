@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -351,11 +352,7 @@ func (e *emitter) double(s string, indent int, key bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\n', '\t', '"', '\\':
-			escaped := map[byte]byte{'\n': 'n', '\t': 't'}[c]
-			if escaped == 0 {
-				escaped = c
-			}
-			e.out = append(e.out, '\\', escaped)
+			e.out = append(e.out, '\\', cmp.Or(map[byte]byte{'\n': 'n', '\t': 't'}[c], c))
 			column += 2
 			spaces = false
 		case ' ':

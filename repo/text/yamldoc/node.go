@@ -121,6 +121,35 @@ func (n *Node) Fields() []Field {
 	return n.of.fields[n.at : n.at+n.size : n.at+n.size]
 }
 
+// Child is the mapping below a key, which it makes if it is not there.
+func Child(m map[string]any, key string) map[string]any {
+	next, ok := m[key].(map[string]any)
+	if !ok {
+		next = map[string]any{}
+		m[key] = next
+	}
+	return next
+}
+
+// Copied is a value with copies of its maps and lists.
+func Copied(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[key] = Copied(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = Copied(item)
+		}
+		return out
+	}
+	return v
+}
+
 // List returns the elements of a List; nil for everything else.
 func (n *Node) List() []*Node {
 	if n == nil || n.Kind != List || n.of == nil {

@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,6 +61,19 @@ type Stream struct {
 	Err *Error
 	// Lost are the places where text begins that clusterctl drops, see unread.
 	Lost []Pos
+}
+
+// Problem is why a part of the stream cannot be read; nil if all of it can.
+func (s *Stream) Problem() error {
+	if s.Err != nil {
+		return s.Err
+	}
+	for _, d := range s.Docs {
+		if d.Err != nil {
+			return d.Err
+		}
+	}
+	return nil
 }
 
 // Parse reads all documents of a raw file. Problems are part of the result:
@@ -767,10 +781,7 @@ const keyLimit = 1024
 func longLines(data string) []int {
 	var out []int
 	for n := 1; len(data) > 0; n++ {
-		end := strings.IndexByte(data, '\n') + 1
-		if end == 0 {
-			end = len(data)
-		}
+		end := cmp.Or(strings.IndexByte(data, '\n')+1, len(data))
 		if end > keyLimit {
 			out = append(out, n)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
@@ -545,8 +546,8 @@ var _ = classRules.Add(lint.Rule{
 		if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
 			return
 		}
-		if problem := clusterclass.Unnamed(name); problem != "" {
-			p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problems[0])
 		}
 	}),
 })
@@ -742,12 +743,7 @@ func classVariables(p *lint.Pass) {
 		}
 	}
 	rs := slices.DeleteFunc(slices.Clone(view.Refs(p.File)), func(r vars.Ref) bool { return namespaces[r.Start] })
-	var names []string
-	for _, r := range rs {
-		if !slices.Contains(names, r.Name) {
-			names = append(names, r.Name)
-		}
-	}
+	names := phrase.Distinct(phrase.List(rs, func(r vars.Ref) string { return r.Name }))
 	if len(rs) > 0 {
 		p.Span(rs[0].Start, rs[0].End, "the file contains clusterctl variables: %s", strings.Join(names, ", "))
 	}

@@ -2,6 +2,7 @@ package classes
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -79,12 +81,8 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		return nil
 	}
 	e := effectList{c: c, seen: map[*yamldoc.Node]bool{}}
-	var templates []*manifest.Object // not all of the file, which may have many classes
-	for _, r := range c.References() {
-		if o := target(c, &r); o != nil {
-			templates = append(templates, o)
-		}
-	}
+	// Not all of the file, which may have many classes.
+	templates := phrase.Some(c.References(), func(r clusterclass.Reference) *manifest.Object { return target(c, &r) })
 	ordinary := extension.TopologyOf(c, templates)
 	known := &known{stored: map[string]json.RawMessage{}, checked: map[checkedKey][]crd.Violation{}}
 	of := func(t *extension.Topology) situation {
@@ -92,12 +90,8 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 	}
 	usual := of(ordinary)
 	required := usual.faults(p)
-	var optional []string
-	for _, v := range c.Variables() {
-		if isOptional(c, v.Name) {
-			optional = append(optional, v.Name)
-		}
-	}
+	names := phrase.List(c.Variables(), func(v clusterclass.Variable) string { return v.Name })
+	optional := phrase.Only(names, func(name string) bool { return isOptional(c, name) })
 	complete := required
 	if len(optional) > 0 {
 		complete = usual.with(extension.Samples{Also: optional}).faults(p)
@@ -609,10 +603,7 @@ func within(path, prefix string) (rest string, ok bool) {
 // descend follows a path in a literal value as far as it goes.
 func descend(n *yamldoc.Node, rest string) *yamldoc.Node {
 	for rest != "" && (n.Is(yamldoc.Map) || n.Is(yamldoc.List)) {
-		end := strings.IndexAny(rest[1:], ".[") + 1
-		if end == 0 {
-			end = len(rest)
-		}
+		end := cmp.Or(strings.IndexAny(rest[1:], ".[")+1, len(rest))
 		step := strings.Trim(rest[:end], ".[]")
 		rest = rest[end:]
 		next := n.Get(step)

@@ -7,6 +7,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -24,12 +25,7 @@ func requires(s crd.Schema, name string) *yamldoc.Node {
 	if s.Node.Get("properties", name, "default").Given() != nil {
 		return nil
 	}
-	for _, n := range s.Node.Get("required").List() {
-		if n.Str() == name {
-			return n
-		}
-	}
-	return nil
+	return phrase.First(s.Node.Get("required").List(), func(n *yamldoc.Node) bool { return n.Str() == name })
 }
 
 func requiredOfUsers(p *lint.Pass) {

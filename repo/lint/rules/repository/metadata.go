@@ -91,12 +91,9 @@ func firstDocument(f *lint.File) *yamldoc.Document {
 
 // metadataDocument returns the first document that says it is a Metadata.
 func metadataDocument(f *lint.File) *yamldoc.Document {
-	for _, d := range f.Docs().Docs {
-		if d.Root.Get("apiVersion").Str() == metadata.APIVersion && d.Root.Get("kind").Str() == metadata.Kind {
-			return d
-		}
-	}
-	return nil
+	return phrase.First(f.Docs().Docs, func(d *yamldoc.Document) bool {
+		return d.Root.Get("apiVersion").Str() == metadata.APIVersion && d.Root.Get("kind").Str() == metadata.Kind
+	})
 }
 
 var _ = metadataRules.Add(lint.Rule{

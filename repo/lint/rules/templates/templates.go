@@ -56,13 +56,9 @@ func classOf(o *manifest.Object) *yamldoc.Node {
 // classFiles returns the files with the classes of a template that are in the
 // release.
 func classFiles(p *lint.Pass) []*lint.File {
-	var out []*lint.File
-	for _, c := range clusters(p.File) {
-		if f := p.Release.ClassFile(p.File, classOf(c).Str()); f != nil && !slices.Contains(out, f) {
-			out = append(out, f)
-		}
-	}
-	return out
+	return phrase.Distinct(phrase.Some(clusters(p.File), func(c *manifest.Object) *lint.File {
+		return p.Release.ClassFile(p.File, classOf(c).Str())
+	}))
 }
 
 // similar are names that users may give to a template or a class.
@@ -377,11 +373,7 @@ func valuesAt(n *yamldoc.Node, way []string) []*yamldoc.Node {
 	case n == nil:
 		return nil
 	case n.Is(yamldoc.List):
-		var out []*yamldoc.Node
-		for _, item := range n.List() {
-			out = append(out, valuesAt(item, way)...)
-		}
-		return out
+		return phrase.Flat(n.List(), func(item *yamldoc.Node) []*yamldoc.Node { return valuesAt(item, way) })
 	case len(way) == 0:
 		return []*yamldoc.Node{n}
 	}
@@ -636,14 +628,9 @@ func (r *objectRef) misfit() string {
 // dangling calls visit for the references to objects that neither the template nor its
 // classes define, with all that they do.
 func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, index *lint.Index)) {
-	all := slices.Clone(p.File.Objects())
-	for _, f := range classFiles(p) {
-		all = append(all, f.Objects()...)
-	}
+	all := slices.Concat(p.File.Objects(), phrase.Flat(classFiles(p), (*lint.File).Objects))
 	if p.Release.IsPart(p.File) {
-		for _, f := range p.Release.Files { // it may be a part of any
-			all = append(all, f.Objects()...)
-		}
+		all = append(all, phrase.Flat(p.Release.Files, (*lint.File).Objects)...) // it may be a part of any
 	}
 	index := lint.NewIndex(all)
 	references(p.File, func(r objectRef) {
@@ -873,12 +860,7 @@ func served(r *lint.Release, group, kind string) (versions []string, known bool)
 	if c == nil {
 		return nil, false
 	}
-	for _, v := range c.Versions {
-		if v.Served {
-			versions = append(versions, v.Name)
-		}
-	}
-	return versions, true
+	return c.Served(), true
 }
 
 var _ = templateRules.Add(lint.Rule{

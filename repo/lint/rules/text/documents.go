@@ -298,12 +298,9 @@ func endsInNUL(f *lint.File, index int) bool { // VAR019
 
 // readable reports whether a document is a mapping in one of the streams.
 func readable(streams []*yamldoc.Stream, docs, index int) bool {
-	for _, s := range streams {
-		if s.Err == nil && len(s.Docs) == docs && s.Docs[index].Err == nil && s.Docs[index].Root.Is(yamldoc.Map) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(streams, func(s *yamldoc.Stream) bool {
+		return s.Err == nil && len(s.Docs) == docs && s.Docs[index].Err == nil && s.Docs[index].Root.Is(yamldoc.Map)
+	})
 }
 
 var _ = documentRules.Add(lint.Rule{

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -38,12 +39,7 @@ func Open(o *manifest.Object, n *yamldoc.Node) bool {
 // TargetNamespace returns the Namespace that clusterctl takes the target
 // namespace from, or nil.
 func TargetNamespace(f *lint.File) *manifest.Object {
-	for _, o := range f.Objects() {
-		if o.Kind == "Namespace" && o.Name != "" {
-			return o
-		}
-	}
-	return nil
+	return phrase.First(f.Objects(), func(o *manifest.Object) bool { return o.Kind == "Namespace" && o.Name != "" })
 }
 
 // TargetName returns the name of that Namespace; not ok if there is none, or if its
@@ -91,10 +87,8 @@ func Certificates(r *lint.Release) map[string]*manifest.Object {
 // Selects reports whether a selector of labels, which must not be empty, matches
 // the labels of a pod.
 func Selects(selector, labels *yamldoc.Node) bool {
-	for _, f := range selector.Fields() {
-		if n := labels.Get(f.Name); n == nil || n.Text() != f.Value.Text() {
-			return false
-		}
-	}
-	return len(selector.Fields()) > 0
+	return len(selector.Fields()) > 0 && !slices.ContainsFunc(selector.Fields(), func(f yamldoc.Field) bool {
+		n := labels.Get(f.Name)
+		return n == nil || n.Text() != f.Value.Text()
+	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -75,11 +76,7 @@ func OtherSamples(f *lint.File) []*yamldoc.Stream {
 	for _, v := range t.Variables() {
 		if t.Needed()[v.Name] && !f.IsOption(v.Name) {
 			plausible[v.Name] = samples(f, v.Name)
-			for _, value := range plausible[v.Name] {
-				if !slices.Contains(all, value) {
-					all = append(all, value)
-				}
-			}
+			all = phrase.Distinct(append(all, plausible[v.Name]...))
 		}
 	}
 	try := func(sample func(name string) string) {

@@ -153,13 +153,8 @@ func Meant(v crd.Violation) string {
 	if len(v.Fields) == 0 {
 		return ""
 	}
-	var known []string
-	for _, f := range v.Known.Fields() {
-		if v.In.Get(f.Name) == nil {
-			known = append(known, f.Name)
-		}
-	}
-	return phrase.Nearest(v.Fields[0], known)
+	known := phrase.List(v.Known.Fields(), func(f yamldoc.Field) string { return f.Name })
+	return phrase.Nearest(v.Fields[0], phrase.Only(known, func(name string) bool { return v.In.Get(name) == nil }))
 }
 
 // OfStatus reports whether a violation is in the status, which the API server
@@ -210,9 +205,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation, be
 			if parts == nil {
 				parts = by
 			}
-			for _, part := range parts {
-				by = append(by, Within(part)...)
-			}
+			by = append(by, phrase.Flat(parts, Within)...)
 		}
 		Settle(p, o, f, by...)
 	}
