@@ -308,9 +308,8 @@ func BenchmarkMirror(b *testing.B) {
 			settings := filepath.Join(w.home, "clusterctl.yaml")
 			given.NoError(b, os.WriteFile(settings, []byte(config), 0o600))
 			watch.distance = distance
-			const jobs = "8"
 			ours := cost.Side{Name: "ours", Do: func() cost.Cost {
-				return cost.Run(b, w.tool.process("mirror", settings, "--jobs", jobs, "--to", filepath.Join(b.TempDir(), "mirror")))
+				return cost.Run(b, w.tool.process("mirror", settings, "--to", filepath.Join(b.TempDir(), "mirror")))
 			}}
 			curl := cost.Side{Name: "curl", Do: func() cost.Cost {
 				dir := b.TempDir()
@@ -322,7 +321,7 @@ func BenchmarkMirror(b *testing.B) {
 							filepath.Join(dir, r.Label(), r.version, e.Name()), r.Label(), r.version, e.Name())
 					}
 				}
-				return cost.Run(b, down.process(b, w, "--parallel", "--parallel-max", jobs), sums(w, dir+"/*/*/*"))
+				return cost.Run(b, down.process(b, w, "--parallel", "--parallel-max", "8"), sums(w, dir+"/*/*/*"))
 			}}
 			c := cost.Compare(b, ours, curl)
 			cost.AtMost(b, "of-curl", cost.Ratio(c[0].Wall, c[1].Wall), 1)
