@@ -48,7 +48,11 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 		o.note(false, "%s %s", entry.Path, entry.Why)
 	}
 	var beside []*repo.Artifact
+	incomplete := ""
 	if only != "" {
+		for _, entry := range odd {
+			incomplete = "has neighbours that are not read: " + entry.Path + " " + entry.Why
+		}
 		n := slices.IndexFunc(all, func(a *repo.Artifact) bool { return a.Name == only }) + 1
 		all, beside = all[:n], phrase.Only(all[n:], func(a *repo.Artifact) bool {
 			_, err := a.Text()
@@ -72,11 +76,10 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 		return nil, ErrNotOwn
 	}
 	notes := phrase.List(left, func(m *folder.Made) string {
-		command := ""
-		if m.Command != "" {
-			command = m.Command + " | "
+		if m.Command == "" {
+			return fmt.Sprintf("%s: input for %s; pipe the output of that program into clusterctl-repo lint -", m.Path, m.Program)
 		}
-		return fmt.Sprintf("%s: input for %s; check its output: %sclusterctl-repo lint -", m.Path, m.Program, command)
+		return fmt.Sprintf("%s: input for %s; check its output: %s | clusterctl-repo lint -", m.Path, m.Program, m.Command)
 	})
 	if len(r.Artifacts) == 0 {
 		return nil, wrongf("%s", strings.Join(notes, "\n"))
@@ -84,6 +87,7 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	for _, note := range notes {
 		o.note(false, "not read: %s", note)
 	}
+	r.Incomplete = incomplete
 	if len(left) > 0 {
 		paths := phrase.List(left, func(m *folder.Made) string { return m.Path })
 		r.Incomplete = "holds files that are not read: " + phrase.Few(paths, 6)

@@ -68,7 +68,7 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 	case code == http.StatusNotFound && write:
 		return fmt.Errorf("%w%s; create the repository %s in the registry first, or check its name and whether the user may push there", status, d.quote(said), repository)
 	case len(said) > 0 && strings.Contains(said[0].Message, "URL on layer"): // as docker-registry says it
-		return fmt.Errorf("%w%s; the registry takes no layers that only their vendor distributes: leave out their platform with --platform", status, d.quote(said))
+		return fmt.Errorf("%w%s; the registry takes no layers that only their vendor distributes: name the other platforms with --platform, such as linux/amd64", status, d.quote(said))
 	case code < http.StatusBadRequest:
 		return fmt.Errorf("%w, which is not how a registry answers this request", status)
 	default:

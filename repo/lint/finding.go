@@ -372,12 +372,7 @@ func (r *Report) headed(group []int, due func(i int) bool) {
 			continue
 		}
 		head.Also = append(head.Also, f.place())
-		if n := f.of.rest(); n > 0 {
-			f.of.n = 0
-			more := Finding{Rule: f.Rule, Severity: f.Severity, File: f.File, Provider: f.Provider, Version: f.Version,
-				Message: phrase.Count(n, "more such finding")}
-			head.Also = append(head.Also, more.place())
-		}
+		r.counted(f)
 		f.Rule = nil
 	}
 }
@@ -414,15 +409,19 @@ func (r *Report) merge(edits bool) {
 	r.Findings = kept
 }
 
-// rest adds to Rest, once, how many findings of each kind that is left were not kept.
+// rest counts what was not kept of the kinds of findings that are left.
 func (r *Report) rest() {
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		if n := f.of.rest(); n > 0 {
-			r.Rest = append(r.Rest, Rest{f.Rule, f.Severity, f.File, n})
-			f.of.n = 0
-		}
-		f.of = nil
+		r.counted(&r.Findings[i])
+		r.Findings[i].of = nil
+	}
+}
+
+// counted adds to Rest, once, how many findings of the kind of one were not kept.
+func (r *Report) counted(f *Finding) {
+	if n := f.of.rest(); n > 0 {
+		r.Rest = append(r.Rest, Rest{f.Rule, f.Severity, f.File, n})
+		f.of.n = 0
 	}
 }
 
@@ -458,7 +457,6 @@ func (r *Report) Fingerprints(to map[string]bool) {
 			to[p.Fingerprint] = true
 		}
 	}
-	delete(to, "") // of what was only counted
 }
 
 // Without takes the findings with the given fingerprints away and returns how many they

@@ -427,7 +427,7 @@ func (p *Pass) Report(f Finding) {
 	if p.Release != nil {
 		others = p.Release.with()
 	}
-	if in != nil && slices.ContainsFunc(others, func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
+	if in != nil && in.Artifact != nil && slices.ContainsFunc(others, func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
 		return // of Options.With, or beside what was named: not judged
 	}
 	if in != nil && in.Artifact != nil && f.about != nil && in.CutAt(f.End) {

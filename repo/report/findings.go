@@ -71,9 +71,12 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	slices.SortStableFunc(findings, func(a, b *lint.Finding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
+	left := slices.Clone(r.Rest) // of rules that have no finding of their own, too
 	for _, same := range phrase.Groups(findings, func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
 		n, first := len(same), same[0]
-		rest := phrase.Only(r.Rest, func(rest lint.Rest) bool { return rest.Rule == first.Rule && rest.Severity == first.Severity })
+		alike := func(rest lint.Rest) bool { return rest.Rule == first.Rule && rest.Severity == first.Severity }
+		rest := phrase.Only(left, alike)
+		left = slices.DeleteFunc(left, alike)
 		for _, more := range rest {
 			n += more.Count
 		}
@@ -117,8 +120,11 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			}
 		}
 		for _, more := range rest {
-			fmt.Fprintf(&b, "%s: %d more [%s]\n", paint.Bold(phrase.Visible(more.File)), more.Count, first.Rule.ID)
+			writeRest(&b, more, paint)
 		}
+	}
+	for _, more := range left {
+		writeRest(&b, more, paint)
 	}
 	b.WriteString(kindsText(r.Kinds))
 	for _, open := range r.Open {
@@ -127,6 +133,10 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	fmt.Fprintf(&b, "%s in %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func writeRest(b *strings.Builder, more lint.Rest, paint painter) {
+	fmt.Fprintf(b, "%s: %d more [%s]\n", paint.Bold(phrase.Visible(more.File)), more.Count, more.Rule.ID)
 }
 
 // shownExcerpts is how many findings of a rule the text shows with their lines;

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/version"
 	real "sigs.k8s.io/cluster-api/util/contract"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -62,27 +61,5 @@ func TestCRDName(t *testing.T) {
 			kind.WriteString(nameParts[rng.IntN(len(nameParts))])
 		}
 		compare(strings.ReplaceAll(kind.String(), "--", "-"))
-	}
-}
-
-// TestCompareVersions compares the order of versions.
-func TestCompareVersions(t *testing.T) {
-	t.Parallel()
-	parts := []string{"v", "1", "2", "10", "0", "01", "alpha", "beta", "x", "+", "-", "", "99999999999999999999"}
-	var names []string
-	for _, a := range parts {
-		for _, b := range parts {
-			for _, c := range parts {
-				names = append(names, "v"+a+b+c, a+b+c)
-			}
-		}
-	}
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range 300_000 {
-		a, b := names[rng.IntN(len(names))], names[rng.IntN(len(names))]
-		want, got := version.CompareKubeAwareVersionStrings(a, b), contract.CompareVersions(a, b)
-		if (want < 0) != (got < 0) || (want > 0) != (got > 0) {
-			t.Fatalf("%s and %s: Kubernetes %d, here %d", a, b, want, got)
-		}
 	}
 }

@@ -43,6 +43,5 @@ func Fingerprints(name string, data []byte) (map[string]bool, error) {
 			out[p.Fingerprint] = true
 		}
 	}
-	delete(out, "") // of what was only counted
 	return out, nil
 }

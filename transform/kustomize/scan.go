@@ -236,7 +236,11 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 			return nil
 		}
 		if strings.Contains(target, "\n") && !layouts.IsRemoteBase(target) {
-			return fmt.Errorf("this is neither the name of a file nor a document: %w", reason(faultOf(stream)))
+			why := errors.New("it is not a mapping")
+			if err := stream.Problem(); err != nil {
+				why = reason(err)
+			}
+			return fmt.Errorf("this is neither the name of a file nor a document: %w", why)
 		}
 	case keyFile:
 		if _, after, ok := strings.Cut(target, "="); ok {
@@ -304,7 +308,7 @@ func (s *scan) file(dir, rel, target string, kind refKind) error {
 		return nil
 	}
 	stream := yamldoc.Parse(yamldoc.NewFile(rel, data))
-	if err := faultOf(stream); err != nil {
+	if err := stream.Problem(); err != nil {
 		s.problems = append(s.problems, err)
 	} else if kind == plugin {
 		s.configuration(dir, stream, at)
@@ -315,20 +319,7 @@ func (s *scan) file(dir, rel, target string, kind refKind) error {
 // isInline reports whether kustomize takes a text for the document itself
 // rather than for the name of a file.
 func isInline(s *yamldoc.Stream) bool {
-	return faultOf(s) == nil && len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return !d.Root.Is(yamldoc.Map) })
-}
-
-// faultOf returns what is wrong with a file, nil if it is YAML.
-func faultOf(s *yamldoc.Stream) error {
-	for _, d := range s.Docs {
-		if d.Err != nil {
-			return d.Err
-		}
-	}
-	if s.Err != nil {
-		return s.Err
-	}
-	return nil
+	return s.Problem() == nil && len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return !d.Root.Is(yamldoc.Map) })
 }
 
 // reason is an error without its place.
@@ -393,7 +384,7 @@ func (s *scan) streams() iter.Seq[*yamldoc.Stream] {
 func (s *scan) faults() error {
 	var out []error
 	for stream := range s.streams() {
-		out = append(out, faultOf(stream))
+		out = append(out, stream.Problem())
 	}
 	return errors.Join(out...)
 }

@@ -115,7 +115,7 @@ func hide(name string, data []byte) *hiding {
 	}
 	f := yamldoc.NewFile(name, data)
 	s := yamldoc.Parse(f)
-	if faultOf(s) != nil {
+	if s.Problem() != nil {
 		return nil
 	}
 	h := &hiding{values: map[string]any{}}
@@ -183,7 +183,7 @@ func schemaText(f *yamldoc.File, d *yamldoc.Document, field *yamldoc.Field) (sta
 // sound reports whether the text without the schemas is the rest of what was read.
 func (h *hiding) sound(whole *yamldoc.Stream) bool {
 	cut := yamldoc.Parse(yamldoc.NewFile("", h.text))
-	if faultOf(cut) != nil || len(cut.Docs) != len(whole.Docs) {
+	if cut.Problem() != nil || len(cut.Docs) != len(whole.Docs) {
 		return false
 	}
 	found := 0

@@ -254,9 +254,10 @@ func (v version) literals(built, want string) (out []literal, ok bool) {
 			if !ok {
 				return nil, false
 			}
-			out = phrase.Distinct(append(out, found...))
+			out = append(out, found...)
 		}
 	}
+	out = phrase.Distinct(out)
 	return out, v.replace(built, out) == want
 }
 

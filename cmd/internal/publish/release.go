@@ -187,8 +187,13 @@ func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, re
 		return nil, cli.Usagef("nothing would be published: no destination takes %s", strings.Join(labels, ", "))
 	}
 	github := func(s step) bool { return s.site.Kind == layouts.GitHub }
-	if (d.Target+d.notes != "" || d.GenerateNotes) && !slices.ContainsFunc(out, github) {
-		env.Say("info: --commit, --notes-file and --generate-notes have no effect: no destination is on GitHub")
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--commit", d.Target != ""}, {"--notes-file", d.notes != ""}, {"--generate-notes", d.GenerateNotes}} {
+		if flag.given && !slices.ContainsFunc(out, github) {
+			env.Say("info: %s has no effect: no destination is on GitHub", flag.name)
+		}
 	}
 	return out, nil
 }

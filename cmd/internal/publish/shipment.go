@@ -192,7 +192,7 @@ func (s *shipment) last(ctx context.Context, env *cli.Env, steps []step, sibling
 			if own != nil {
 				last = own
 			}
-			out = append(out, check.Succession{Last: unique(last), Next: before})
+			out = append(out, check.Succession{Last: phrase.DistinctBy(last, func(r *repo.Release) layouts.Provider { return r.Provider }), Next: before})
 		}
 	}
 	return out, nil
@@ -208,9 +208,4 @@ func (s *shipment) lastAt(ctx context.Context, p publish.Parcel, siblings bool) 
 		return nil, fmt.Errorf("%w; nothing was published", refused) // why it cannot be published at all
 	}
 	return nil, fmt.Errorf("cannot read the last release, which %s is compared with: %w; pass --previous TARGET, or --previous none", p.Release.Version, err)
-}
-
-// unique leaves one release of each provider.
-func unique(releases []*repo.Release) []*repo.Release {
-	return phrase.DistinctBy(releases, func(r *repo.Release) layouts.Provider { return r.Provider })
 }

@@ -9,8 +9,8 @@ import (
 // Most commands are short, so that frequent collections cost time and save little
 // memory. The percentage is set here, because this package needs few others and so is
 // initialized before most libraries. Their tables alone would start a collection, which
-// takes a quarter of the time of `version`. With more than small to keep, so lazy a
-// collector would need several times as much memory: up to large, and twice what is kept.
+// takes a quarter of the time of `version`. With more to keep than that, the next
+// collection is due at large, or at twice what is kept if that is more.
 const (
 	lazy  = 400 // percent
 	usual = 100
@@ -18,7 +18,8 @@ const (
 	large = small * (100 + lazy) / 100
 )
 
-// cycle is collected in each collection; it is not tiny, for these may never be.
+// cycle is freed in each collection. It has 16 bytes, because smaller objects share a block
+// and may never be freed.
 type cycle struct{ _ [16]byte }
 
 func init() {

@@ -19,9 +19,11 @@ import (
 // mostFiles bounds the files of a folder that Files lists.
 const mostFiles = 10_000
 
-// mostBeside is the size, in bytes, up to which the neighbours of a single file are read, all
-// together.
-const mostBeside = 4 << 20
+// The neighbours of a single file are read up to this size, in bytes, each and all together.
+const (
+	mostBeside    = 1 << 20
+	mostAllBeside = 4 << 20
+)
 
 // Made are files that another program makes objects of.
 type Made struct {
@@ -46,7 +48,10 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 	add := func(at string, in *Made) {
 		info, err := r.stat(at)
 		switch {
-		case only != "" && at != only && (err != nil || beside+info.Size() > mostBeside): // the user named another file
+		case only != "" && at != only && (err != nil || info.Size() > mostBeside || beside+info.Size() > mostAllBeside): // the user named another file
+			if len(found.list) == 0 {
+				found.add(repo.OddEntry, ".", "holds more than is read next to %s, such as %s", only, at)
+			}
 		case err != nil:
 			found.add(repo.OddUnreadable, at, "%v", err)
 		case info.Mode().IsRegular():

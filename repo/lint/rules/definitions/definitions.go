@@ -54,7 +54,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Check: func(p *lint.Pass) {
 		eachKind(definitionName)(p)
 		for _, o := range p.Release.Installed().Kind(crd.Group, crd.Kind) {
-			for _, path := range [][]string{{"spec", "group"}, {"spec", "names", "kind"}} {
+			for _, path := range [][]string{{"spec", "group"}, {"spec", "names", "kind"}, {"spec", "names", "plural"}} {
 				if o.File == p.File && o.Get(path...).Text() == "" {
 					p.Report(lint.On(o, view.Nearest(o, path...), "the CRD has no %s", strings.Join(path, ".")).
 						Because(view.FieldOf(o, strings.Join(path, "."))).Perhaps(view.Document(o.File, o.Doc)))
@@ -65,14 +65,16 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func definitionName(p *lint.Pass, k *contract.Kind) {
-	if _, skip := k.Object.Annotation(skipNameCheck); skip || k.Object.Name == "" || !isDNSLabel(strings.ToLower(k.Kind)) {
+	if k.Object.Name == "" || !isDNSLabel(strings.ToLower(k.Kind)) {
 		return
 	}
+	_, skip := k.Object.Annotation(skipNameCheck)
 	want := contract.CRDName(k.Group, k.Kind)
-	if k.Object.Name == want {
-		if at := k.Object.Get("spec", "names", "plural"); at.Str() != "" && k.Object.Name != k.Plural+"."+k.Group {
-			f := lint.On(k.Object, at, "the plural is %s, but the name of the CRD begins with %s, so the API server refuses it", k.Plural, strings.TrimSuffix(want, "."+k.Group))
-			view.Settle(p, k.Object, f.Because(want), view.Within(at)...)
+	if skip || k.Object.Name == want {
+		begins, ok := strings.CutSuffix(k.Object.Name, "."+k.Group)
+		if at := k.Object.Get("spec", "names", "plural"); ok && at.Str() != "" && k.Plural != begins {
+			f := lint.On(k.Object, at, "the plural is %s, but the name of the CRD begins with %s, so the API server refuses it", k.Plural, begins)
+			view.Settle(p, k.Object, f.Because(k.Object.Name), view.Within(at)...)
 		}
 		return
 	}

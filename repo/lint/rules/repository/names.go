@@ -55,14 +55,16 @@ func providerName(p *lint.Pass) {
 }
 
 // candidates returns the files of a release that may be its components: those
-// with such a name, or else all manifests with a definition or a workload that are nothing else.
+// with such a name, or else all manifests with a definition or a workload for Cluster API that are nothing else.
 func candidates(r *repo.Release) (named, others []*repo.Artifact) {
 	for _, a := range r.Artifacts {
 		switch {
 		case a.Kind() == layouts.Components:
 			named = append(named, a)
 		case a.Kind() == layouts.Asset && (strings.HasSuffix(a.Name, ".yaml") || strings.HasSuffix(a.Name, ".yml")):
-			if text, err := a.Text(); err != nil || strings.Contains(text, "kind: "+crd.Kind) || strings.Contains(text, "kind: Deployment") {
+			text, err := a.Text()
+			installs := strings.Contains(text, crd.Kind) || strings.Contains(text, "Deployment")
+			if err != nil || installs && strings.Contains(text, "cluster.x-k8s.io") {
 				others = append(others, a)
 			}
 		}
