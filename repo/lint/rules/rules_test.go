@@ -259,7 +259,7 @@ func TestCorpus(t *testing.T) {
 }
 
 // TestBrokenDocuments breaks the documents of real components, one at a time: what cannot be
-// read is never called missing, so that there is no other finding than that about the document.
+// read is never called missing, so that only the document itself is reported.
 func TestBrokenDocuments(t *testing.T) {
 	share.SkipInRace(t)
 	whole := given.Value(folder.Open(context.Background(), share.Corpus(t, "releases")))(t)
