@@ -51,7 +51,7 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	incomplete := ""
 	if only != "" {
 		for _, entry := range odd {
-			incomplete = "has neighbours that are not read: " + entry.Path + " " + entry.Why
+			incomplete = "has a neighbour that is not read: " + entry.Path
 		}
 		n := slices.IndexFunc(all, func(a *repo.Artifact) bool { return a.Name == only }) + 1
 		all, beside = all[:n], phrase.Only(all[n:], func(a *repo.Artifact) bool {

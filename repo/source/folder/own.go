@@ -48,9 +48,10 @@ func Files(ctx context.Context, dir, only string) (out []*repo.Artifact, made []
 	add := func(at string, in *Made) {
 		info, err := r.stat(at)
 		switch {
-		case only != "" && at != only && (err != nil || info.Size() > mostBeside || beside+info.Size() > mostAllBeside): // the user named another file
-			if len(found.list) == 0 {
-				found.add(repo.OddEntry, ".", "holds more than is read next to %s, such as %s", only, at)
+		case only != "" && at != only && err != nil: // the user named another file
+		case only != "" && at != only && (info.Size() > mostBeside || beside+info.Size() > mostAllBeside):
+			if path.Ext(at) != ".json" { // as lists of packages
+				found.add(repo.OddEntry, at, "is too large to be read next to %s", only)
 			}
 		case err != nil:
 			found.add(repo.OddUnreadable, at, "%v", err)

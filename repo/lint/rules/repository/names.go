@@ -63,7 +63,7 @@ func candidates(r *repo.Release) (named, others []*repo.Artifact) {
 			named = append(named, a)
 		case a.Kind() == layouts.Asset && (strings.HasSuffix(a.Name, ".yaml") || strings.HasSuffix(a.Name, ".yml")):
 			text, err := a.Text()
-			installs := strings.Contains(text, crd.Kind) || strings.Contains(text, "Deployment")
+			installs := strings.Contains(text, "kind: "+crd.Kind) || strings.Contains(text, "kind: Deployment")
 			if err != nil || installs && strings.Contains(text, "cluster.x-k8s.io") {
 				others = append(others, a)
 			}

@@ -212,7 +212,7 @@ func findMissing(p *lint.Pass) (out []link) {
 // elsewhere returns another file of the release that has an object; nil if there is none. So that
 // the work stays small, it is not known for the last of many links in a release of many files.
 func elsewhere(p *lint.Pass, l *link) (in *lint.File, known bool) {
-	if l.number*len(p.Release.Files) > 2000 {
+	if l.number*len(p.Release.Files) > 10_000 {
 		return nil, false
 	}
 	for _, f := range p.Release.Files {
